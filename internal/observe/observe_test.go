@@ -1,0 +1,144 @@
+package observe_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"shunt/internal/clock"
+	"shunt/internal/observe"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// OBS-1: text on a terminal, JSON otherwise, unless the configuration says which; the level filters.
+func TestLoggerFormat(t *testing.T) {
+	for _, c := range []struct {
+		format string
+		tty    bool
+		want   string
+	}{
+		{"auto", true, `level=WARN msg=slow took=1.5s` + "\n"},
+		{"auto", false, `"level":"WARN","msg":"slow","took":"1.5s"}` + "\n"},
+		{"text", false, `level=WARN msg=slow took=1.5s` + "\n"},
+		{"json", true, `"level":"WARN","msg":"slow","took":"1.5s"}` + "\n"},
+	} {
+		var out bytes.Buffer
+		log := observe.NewLogger(&out, slog.LevelWarn, c.format, c.tty)
+		log.Info("hidden")
+		log.Warn("slow", "took", 1500*time.Millisecond)
+		if got := out.String(); !strings.HasSuffix(got, c.want) || strings.Contains(got, "hidden") {
+			t.Errorf("format %q, tty %v: %s", c.format, c.tty, got)
+		}
+	}
+}
+
+// A condition is logged when it begins and when it is over, however often its component repeats either.
+func TestHealthTransitions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		health := observe.NewHealth(observe.NewLogger(&out, slog.LevelInfo, "text", false), clock.Clock{})
+		began := time.Now()
+		health.Set("b", "first")
+		time.Sleep(time.Minute)
+		health.Set("b", "second")
+		health.Set("a", "")
+		health.Clear("never set")
+
+		want := []observe.Condition{{Name: "a", Since: began.Add(time.Minute)}, {Name: "b", Detail: "second", Since: began}}
+		if diff := cmp.Diff(want, health.List()); diff != "" {
+			t.Error(diff)
+		}
+		health.Clear("b")
+		health.Clear("b")
+		health.Clear("a")
+		if left := health.List(); len(left) != 0 {
+			t.Errorf("left: %v", left)
+		}
+		var lines []string
+		for line := range strings.Lines(out.String()) {
+			_, line, _ = strings.Cut(strings.TrimSpace(line), "level=")
+			lines = append(lines, line)
+		}
+		wantLines := []string{
+			`WARN msg="condition began" condition=b detail=first`,
+			`WARN msg="condition began" condition=a detail=""`,
+			`INFO msg="condition over" condition=b lasted=1m0s`,
+			`INFO msg="condition over" condition=a lasted=0s`,
+		}
+		if diff := cmp.Diff(wantLines, lines); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func whole() observe.Record {
+	return observe.Record{
+		Time: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), RequestID: "r-1", Session: "0a1b2c3d", Path: "/v1/messages",
+		Provider: "anthropic", Account: "home", Why: "sticky", Model: "claude-sonnet-4-5", Stream: true, Status: 200,
+		End: observe.Cut, Attempts: 2, Rotations: []observe.Rotation{{From: "work", Reason: "rejected"}},
+		TTFB: observe.Millis(1500 * time.Microsecond), Duration: observe.Millis(2 * time.Second), BytesIn: 115000, BytesOut: 900,
+		Tokens: &observe.Tokens{Input: 1, Output: 2, CacheRead: 3, CacheCreation: 4},
+	}
+}
+
+const wholeJSON = `"request_id":"r-1","session":"0a1b2c3d","path":"/v1/messages","provider":"anthropic","account":"home",` +
+	`"why":"sticky","model":"claude-sonnet-4-5","stream":true,"status":200,"end":"cut","attempts":2,` +
+	`"rotations":[{"from":"work","reason":"rejected"}],"ttfb_ms":1.5,"duration_ms":2000,"bytes_in":115000,"bytes_out":900,` +
+	`"tokens":{"input":1,"output":2,"cache_read":3,"cache_creation":4}}`
+
+// OBS-1: the JSON form is read back by the simulator (SIM-1), and the log line uses its names.
+func TestRecordForms(t *testing.T) {
+	record := whole()
+	encoded, err := json.Marshal(record)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"time":"2026-05-01T12:00:00Z",` + wholeJSON; string(encoded) != want {
+		t.Errorf("got  %s\nwant %s", encoded, want)
+	}
+	var back observe.Record
+	if err := json.Unmarshal(encoded, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(record, back); diff != "" {
+		t.Error(diff)
+	}
+
+	var out bytes.Buffer
+	record.Log(t.Context(), observe.NewLogger(&out, slog.LevelInfo, "json", false))
+	if !strings.HasSuffix(out.String(), `"msg":"request",`+wholeJSON+"\n") {
+		t.Errorf("logged %s", out.String())
+	}
+	out.Reset()
+	record.Log(t.Context(), observe.NewLogger(&out, slog.LevelInfo, "text", false))
+	if !strings.Contains(out.String(), ` rotations="[work: rejected]" ttfb_ms=1.5 duration_ms=2000 `) {
+		t.Errorf("logged %s", out.String())
+	}
+	out.Reset()
+	record.Log(t.Context(), observe.NewLogger(&out, slog.LevelWarn, "text", false))
+	if out.Len() != 0 {
+		t.Errorf("logged at warn: %s", out.String())
+	}
+}
+
+// OBS-1: a client chooses the model's text, but not the size of the log.
+func TestModelIsBounded(t *testing.T) {
+	record := observe.Record{Model: strings.Repeat("x", 255) + "é" + strings.Repeat("y", 1<<20)}
+	var out bytes.Buffer
+	record.Log(t.Context(), observe.NewLogger(&out, slog.LevelInfo, "json", false))
+	var line struct{ Model string }
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.Repeat("x", 255) + "..."; line.Model != want {
+		t.Errorf("model = %d bytes: %.300q", len(line.Model), line.Model)
+	}
+}

@@ -1,0 +1,126 @@
+package observe
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"time"
+	"unicode/utf8"
+)
+
+// Record is what is kept of one request (OBS-1), as a log line at info and as one JSON line of the request log. It tells
+// where a request went and why, and what it cost; never what was said. Zero fields are unknown and left out.
+type Record struct {
+	Time      time.Time  `json:"time"` // of arrival
+	RequestID string     `json:"request_id"`
+	Session   string     `json:"session,omitempty"` // 8 hex digits of a hash
+	Path      string     `json:"path"`
+	Provider  string     `json:"provider,omitempty"`
+	Account   string     `json:"account,omitempty"` // the one whose answer was relayed
+	Why       string     `json:"why,omitempty"`     // why that account
+	Model     string     `json:"model,omitempty"`   // as the client wrote it
+	Stream    bool       `json:"stream,omitempty"`
+	Status    int        `json:"status,omitempty"` // 0: the client left before there was one
+	End       End        `json:"end,omitempty"`
+	Attempts  int        `json:"attempts,omitempty"` // calls of an upstream
+	Rotations []Rotation `json:"rotations,omitempty"`
+	TTFB      Millis     `json:"ttfb_ms,omitempty"` // from arrival to the first byte for the client
+	Duration  Millis     `json:"duration_ms"`       // from arrival to the last byte
+	BytesIn   int64      `json:"bytes_in"`          // of the request body
+	BytesOut  int64      `json:"bytes_out"`         // of the answer's body
+	Tokens    *Tokens    `json:"tokens,omitempty"`  // nil: the answer did not tell
+}
+
+// Rotation is one step to another account.
+type Rotation struct {
+	From   string `json:"from"` // the account that was left
+	Reason string `json:"reason"`
+}
+
+func (r Rotation) String() string { return r.From + ": " + r.Reason }
+
+// Tokens is the usage that an answer reported.
+type Tokens struct {
+	Input         int64 `json:"input"`
+	Output        int64 `json:"output"`
+	CacheRead     int64 `json:"cache_read"`
+	CacheCreation int64 `json:"cache_creation"`
+}
+
+// End says how an answer ended; empty is a whole one.
+type End string
+
+// The ends that are no whole answer.
+const (
+	Cut        End = "cut"         // the upstream ended it early, after its first byte (FO-9)
+	ClientGone End = "client_gone" // the client did (FO-5)
+)
+
+// Millis is a duration that is written as a number of milliseconds.
+type Millis time.Duration
+
+// MarshalJSON writes milliseconds with a precision of a microsecond.
+func (m Millis) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, m.float(), 'f', -1, 64), nil
+}
+
+// UnmarshalJSON reads milliseconds.
+func (m *Millis) UnmarshalJSON(b []byte) error {
+	ms, err := strconv.ParseFloat(string(b), 64)
+	if err != nil {
+		return err
+	}
+	*m = Millis(ms * float64(time.Millisecond))
+	return nil
+}
+
+func (m Millis) float() float64 { return float64(time.Duration(m).Microseconds()) / 1000 }
+
+// maxModel bounds the one text of a record that a client chooses freely, in bytes.
+const maxModel = 256
+
+func clip(model string) string {
+	if len(model) <= maxModel {
+		return model
+	}
+	cut := maxModel
+	for cut > 0 && !utf8.RuneStart(model[cut]) {
+		cut--
+	}
+	return model[:cut] + "..."
+}
+
+// Log writes the record as one line at info, under the names of its JSON form.
+func (r *Record) Log(ctx context.Context, log *slog.Logger) {
+	if !log.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	attrs := make([]slog.Attr, 0, 20)
+	text := func(key, value string) {
+		if value != "" {
+			attrs = append(attrs, slog.String(key, value))
+		}
+	}
+	text("request_id", r.RequestID)
+	text("session", r.Session)
+	text("path", r.Path)
+	text("provider", r.Provider)
+	text("account", r.Account)
+	text("why", r.Why)
+	text("model", clip(r.Model))
+	attrs = append(attrs, slog.Bool("stream", r.Stream), slog.Int("status", r.Status))
+	text("end", string(r.End))
+	attrs = append(attrs, slog.Int("attempts", r.Attempts))
+	if len(r.Rotations) > 0 {
+		attrs = append(attrs, slog.Any("rotations", r.Rotations))
+	}
+	attrs = append(attrs,
+		slog.Float64("ttfb_ms", r.TTFB.float()), slog.Float64("duration_ms", r.Duration.float()),
+		slog.Int64("bytes_in", r.BytesIn), slog.Int64("bytes_out", r.BytesOut))
+	if t := r.Tokens; t != nil {
+		attrs = append(attrs, slog.Group("tokens",
+			slog.Int64("input", t.Input), slog.Int64("output", t.Output),
+			slog.Int64("cache_read", t.CacheRead), slog.Int64("cache_creation", t.CacheCreation)))
+	}
+	log.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
+}
