@@ -1,0 +1,142 @@
+// Package config turns one TOML file and the environment into an immutable [Config], or into every problem they have.
+//
+// One table (schema.go, keys.go) describes each key: how it is written, its default, its meaning, whether it needs a restart. Strict
+// decoding, environment overrides, "did you mean" and the reference in docs/ all come from it. The package reads the configuration file,
+// the files that `${file:...}` names, and nothing else: it opens no account store, reads no variable that a token_env
+// names, and touches no network (CFG-46).
+//
+// A Config is never written to after [Load] returns it and may be shared freely.
+package config
+
+import (
+	"crypto/sha256"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"shunt/internal/secret"
+)
+
+// Config is one valid configuration. A request keeps the one it began with (CFG-50).
+type Config struct {
+	// Path is the file it came from, as it was named; empty if there was none (CFG-1).
+	Path string
+
+	Server    Server
+	Providers []Provider // sorted by name; the built-in "anthropic" is always there (CFG-11)
+	Log       Log
+
+	sum [sha256.Size]byte // of the file's content, so that a watcher knows what is running
+}
+
+// Server is the table [server].
+type Server struct {
+	Bind                  netip.AddrPort
+	DefaultProvider       string        // names one of Config.Providers
+	SSEKeepalive          time.Duration // 0: off
+	MaxConcurrentRequests int           // 0: no limit
+	AllowedHosts          []string      // lower case, without ports
+	ShutdownTimeout       time.Duration
+	Limits                Limits
+	Timeouts              Timeouts
+}
+
+// Limits is the table [server.limits]. All are positive.
+type Limits struct {
+	MaxRequestBytes       int64
+	MaxRequestHeaderBytes int
+	MaxURLLength          int // bytes
+}
+
+// Timeouts is the table [server.timeouts].
+type Timeouts struct {
+	UpstreamTTFB          time.Duration // stream: true; 0: off
+	UpstreamTTFBNonstream time.Duration // otherwise; 0: off
+	ReadHeader            time.Duration
+	ReadIdle              time.Duration // between bytes of a request body
+}
+
+// Kind is the protocol that a provider speaks.
+type Kind string
+
+// Anthropic is the only kind so far.
+const Anthropic Kind = "anthropic"
+
+// Auth is how requests to a provider are authenticated.
+type Auth string
+
+// The ways to authenticate.
+const (
+	Passthrough Auth = "passthrough"  // the client's own credentials go through
+	APIKey      Auth = "api_key"      // Provider.APIKey in Provider.APIKeyHeader
+	ClaudeOAuth Auth = "claude_oauth" // a pool: Provider.Accounts
+)
+
+// KeyHeader is the header that carries an API key.
+type KeyHeader string
+
+// The headers.
+const (
+	Bearer  KeyHeader = "bearer"    // Authorization: Bearer KEY
+	XAPIKey KeyHeader = "x_api_key" // x-api-key: KEY
+)
+
+// Provider is one table [providers.<name>].
+type Provider struct {
+	Name         string
+	Kind         Kind
+	BaseURL      *url.URL // http or https; its path does not end in a slash; no user info, query or fragment
+	Auth         Auth
+	APIKeyEnv    string
+	APIKey       secret.String // the value of that variable; set only if Auth is APIKey
+	APIKeyHeader KeyHeader
+	Accounts     []Account // in the order of the file; empty in a pool means the whole account store (CFG-12)
+}
+
+// Pool reports whether the provider's credentials are accounts of shunt's own.
+func (p *Provider) Pool() bool { return p.Auth == ClaudeOAuth }
+
+// Account is one entry of [[providers.<name>.accounts]]. Without Credentials and TokenEnv it is the store's entry of its name.
+type Account struct {
+	Name             string
+	Credentials      string // absolute path; empty if not set
+	TokenEnv         string // name of a variable; empty if not set
+	UUID             string // empty: unknown
+	OrganizationUUID string // empty: unknown
+	Priority         int    // lower first
+	Disabled         bool
+
+	// Soft thresholds, fractions from 0 to 1; nil if not set (SEL-20).
+	Threshold      *float64
+	Threshold5h    *float64
+	Threshold7d    *float64
+	ThresholdFable *float64
+}
+
+// Log is the table [log].
+type Log struct {
+	Level    slog.Level
+	Format   LogFormat
+	Requests string // absolute path of the request log; empty: off
+}
+
+// LogFormat is how log lines are written.
+type LogFormat string
+
+// The formats.
+const (
+	FormatAuto LogFormat = "auto" // text on a terminal, else JSON
+	FormatText LogFormat = "text"
+	FormatJSON LogFormat = "json"
+)
+
+// Provider returns the provider of that name.
+func (c *Config) Provider(name string) (*Provider, bool) {
+	for i := range c.Providers {
+		if c.Providers[i].Name == name {
+			return &c.Providers[i], true
+		}
+	}
+	return nil, false
+}
