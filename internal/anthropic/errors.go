@@ -1,0 +1,53 @@
+package anthropic
+
+// ErrorType is the type in the API's error envelope.
+type ErrorType string
+
+// The types that shunt answers with or acts on.
+const (
+	TypeInvalidRequest ErrorType = "invalid_request_error"
+	TypeAuthentication ErrorType = "authentication_error"
+	TypePermission     ErrorType = "permission_error"
+	TypeNotFound       ErrorType = "not_found_error"
+	TypeTooLarge       ErrorType = "request_too_large"
+	TypeRateLimit      ErrorType = "rate_limit_error"
+	TypeAPI            ErrorType = "api_error"
+	TypeOverloaded     ErrorType = "overloaded_error"
+	TypeTimeout        ErrorType = "timeout_error"
+)
+
+// AppendError appends the error envelope to dst (ERR-1). An empty request id is left out.
+func AppendError(dst []byte, t ErrorType, message, requestID string) []byte {
+	dst = append(dst, `{"type":"error","error":{"type":`...)
+	dst = appendQuoted(dst, string(t))
+	dst = append(dst, `,"message":`...)
+	dst = appendQuoted(dst, message)
+	dst = append(dst, '}')
+	if requestID != "" {
+		dst = append(dst, `,"request_id":`...)
+		dst = appendQuoted(dst, requestID)
+	}
+	return append(dst, '}')
+}
+
+// ParseError reads the error envelope of a response body or of an error event's data. It needs no more than an error
+// object with a type: other members may be missing, and the body may be cut after that object.
+func ParseError(body []byte) (t ErrorType, message string, ok bool) {
+	members := openObject(body)
+	for members.next() {
+		if !members.is("error") {
+			continue
+		}
+		t, message = "", ""
+		detail := openObject(members.raw())
+		for detail.next() {
+			switch {
+			case detail.is("type"):
+				t = ErrorType(detail.decoded())
+			case detail.is("message"):
+				message = detail.decoded()
+			}
+		}
+	}
+	return t, message, t != ""
+}

@@ -1,0 +1,165 @@
+package anthropic
+
+import (
+	"bytes"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// char decodes the first character of s, the inside of a JSON string literal, and says how many raw bytes it takes;
+// 0 means that no character can start so. Like encoding/json it reads ill-formed UTF-8 and lone surrogates as U+FFFD.
+func char(s []byte) (r rune, size int) {
+	switch c := s[0]; {
+	case c == '\\':
+		return escape(s)
+	case c < ' ':
+		return 0, 0
+	case c < utf8.RuneSelf:
+		return rune(c), 1
+	}
+	return utf8.DecodeRune(s)
+}
+
+func escape(s []byte) (r rune, size int) {
+	if len(s) < 2 {
+		return 0, 0
+	}
+	switch s[1] {
+	case '"', '\\', '/':
+		return rune(s[1]), 2
+	case 'b':
+		return '\b', 2
+	case 'f':
+		return '\f', 2
+	case 'n':
+		return '\n', 2
+	case 'r':
+		return '\r', 2
+	case 't':
+		return '\t', 2
+	}
+	unit, ok := hexEscape(s)
+	if !ok {
+		return 0, 0
+	}
+	if !utf16.IsSurrogate(unit) {
+		return unit, 6
+	}
+	if low, ok := hexEscape(s[6:]); ok {
+		if r := utf16.DecodeRune(unit, low); r != utf8.RuneError {
+			return r, 12
+		}
+	}
+	return utf8.RuneError, 6
+}
+
+// hexEscape reads the \uXXXX that s starts with.
+func hexEscape(s []byte) (unit rune, ok bool) {
+	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
+		return 0, false
+	}
+	for _, c := range s[2:6] {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c && c <= 'f':
+			c -= 'a' - 10
+		case 'A' <= c && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		unit = unit<<4 | rune(c)
+	}
+	return unit, true
+}
+
+// unescape appends the text of a literal's inside to dst; false if it is not well-formed.
+func unescape(dst, inside []byte) ([]byte, bool) {
+	for len(inside) > 0 {
+		r, size := char(inside)
+		if size == 0 {
+			return dst, false
+		}
+		dst = utf8.AppendRune(dst, r)
+		inside = inside[size:]
+	}
+	return dst, true
+}
+
+// rawOffset is where the character at an offset of the text starts in the inside that unescape read it from.
+func rawOffset(inside []byte, text int) int {
+	raw := 0
+	for text > 0 {
+		r, size := char(inside[raw:])
+		raw += size
+		text -= utf8.RuneLen(r)
+	}
+	return raw
+}
+
+// spells reports whether a literal's inside stands for an ASCII name, written plainly or with escapes.
+func spells(inside []byte, name string) bool {
+	if len(inside) <= len(name) {
+		return string(inside) == name
+	}
+	if bytes.IndexByte(inside, '\\') < 0 {
+		return false
+	}
+	for i := range len(name) {
+		if len(inside) == 0 {
+			return false
+		}
+		r, size := char(inside)
+		if size == 0 || r != rune(name[i]) {
+			return false
+		}
+		inside = inside[size:]
+	}
+	return len(inside) == 0
+}
+
+// appendQuoted appends s as a JSON string literal with as few escapes as JSON allows; ill-formed UTF-8 becomes U+FFFD.
+func appendQuoted(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r == '\n':
+			dst = append(dst, `\n`...)
+		case r == '\r':
+			dst = append(dst, `\r`...)
+		case r == '\t':
+			dst = append(dst, `\t`...)
+		case r < ' ':
+			dst = append(dst, `\u00`...)
+			dst = append(dst, hexDigits[r>>4], hexDigits[r&15])
+		default:
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return append(dst, '"')
+}
+
+const hexDigits = "0123456789abcdef"
+
+// QuoteModel is a model's name as the JSON string literal that replaces [Request.ModelSpan] or an answer's model (RTE-3).
+func QuoteModel(model string) []byte {
+	return appendQuoted(make([]byte, 0, len(model)+2), model)
+}
+
+// QuoteAccountUUID is an account's UUID as it replaces [Request.AccountUUID]: a string literal inside a string literal,
+// so with escaped quotes (WIRE-6).
+func QuoteAccountUUID(uuid string) []byte {
+	inner := appendQuoted(nil, uuid)
+	outer := appendQuoted(make([]byte, 0, len(inner)+4), string(inner))
+	return outer[1 : len(outer)-1]
+}
+
+// count reads a JSON number that counts something; false unless it is a whole number that is not negative.
+func count(number []byte) (int64, bool) {
+	n, err := strconv.ParseInt(string(number), 10, 64)
+	return n, err == nil && n >= 0
+}

@@ -1,0 +1,330 @@
+package anthropic_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"shunt/internal/anthropic"
+)
+
+const uuid = "11111111-2222-3333-4444-555555555555"
+
+// RTE-2: the top-level model string and stream are found whatever surrounds them.
+func TestScanRouting(t *testing.T) {
+	for _, tt := range []struct {
+		name, body, model, literal string
+		stream                     bool
+	}{
+		{"plain", `{"model":"m","stream":true}`, "m", `"m"`, true},
+		{"white space", " \t\r\n{ \"model\" :\n\"m\"\t, \"stream\" : true }\r\n ", "m", `"m"`, true},
+		{"escaped key", `{"mod\u0065l":"m"}`, "m", `"m"`, false},
+		{"escaped value", `{"model":"a\u002db\/\"\ud83d\ude00\ud83d"}`, "a-b/\"😀\ufffd", `"a\u002db\/\"\ud83d\ude00\ud83d"`, false},
+		{"ill-formed UTF-8 in the value", "{\"model\":\"a\xff\"}", "a\ufffd", "\"a\xff\"", false},
+		{"nested look-alikes", `{"messages":[{"model":"no","stream":true}],"x":{"model":"no"},"model":"yes"}`, "yes", `"yes"`, false},
+		{"look-alikes in strings", `{"a":"\"model\":\"no\",{[\\\\","model":"yes"}`, "yes", `"yes"`, false},
+		{"keys are case-sensitive", `{"Model":"no","STREAM":true,"model":"yes"}`, "yes", `"yes"`, false},
+		{"the last stream wins", `{"stream":true,"model":"m","stream":false}`, "m", `"m"`, false},
+		{"stream must be the literal true", `{"stream":"true","model":"m"}`, "m", `"m"`, false},
+		{"scalars", `{"a":1,"b":-2.5e3,"c":null,"d":false,"e":"","f":[],"g":{},"model":"m"}`, "m", `"m"`, false},
+		{"deeper faults are the upstream's", `{"a":[1,,:"x"{]],"b":nul,"model":"m"}`, "m", `"m"`, false},
+		{"long model", `{"model":"` + strings.Repeat("m", 300) + `"}`, strings.Repeat("m", 300), `"` + strings.Repeat("m", 300) + `"`, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			req, err := anthropic.Scan([]byte(tt.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			literal := tt.body[req.ModelSpan.Start:req.ModelSpan.End]
+			if req.Model != tt.model || literal != tt.literal || req.Stream != tt.stream {
+				t.Errorf("model %q as %s, stream %v; want %q as %s, %v", req.Model, literal, req.Stream, tt.model, tt.literal, tt.stream)
+			}
+			if req.AccountUUID != (anthropic.Span{}) {
+				t.Errorf("AccountUUID = %v without any metadata", req.AccountUUID)
+			}
+		})
+	}
+}
+
+// RTE-2: what cannot be routed is refused with a message that says what is wrong and repeats nothing of the body.
+func TestScanRefuses(t *testing.T) {
+	const (
+		object    = "must be a JSON object"
+		cut       = "ends inside"
+		malformed = "not well-formed JSON"
+		trailing  = "something after"
+		missing   = "required"
+		twice     = "twice"
+		kind      = "must be a string"
+		empty     = "must not be empty"
+		literal   = "not a well-formed JSON string"
+	)
+	for body, want := range map[string]string{
+		``: object, ` `: object, `null`: object, `[{"model":"hush"}]`: object, `"model"`: object, "\ufeff{}": object,
+		`{`: cut, `{"hush`: cut, `{"hush"`: cut, `{"hush":`: cut, `{"hush":1`: cut, `{"hush":"`: cut, `{"hush":"\"}`: cut,
+		`{"model":"hush"`: cut, `{"model":"hush",`: cut, `{"model":"hush","a":[{}`: cut, `{"model":"hush","a":{"b":"]}`: cut,
+		`{"model":"hush",}`: malformed, `{,"model":"hush"}`: malformed, `{"model" "hush"}`: malformed, `{"model":"hush" "a":1}`: malformed,
+		`{"model":"hush","a":}`: malformed, `{"model":"hush","a":,"b":1}`: malformed, `{model:"hush"}`: malformed, `{"a":1 2,"model":"hush"}`: malformed,
+		`{"a":x"y","model":"hush"}`: malformed,
+		`{"model":"hush"}}`:         trailing, `{"model":"hush"} {}`: trailing, "{\"model\":\"hush\"}\x00": trailing, `{"model":"hush"},`: trailing,
+		`{}`: missing, `{"models":"hush","a":{"model":"hush"}}`: missing,
+		`{"model":"hush","model":"hush"}`: twice, `{"model":"hush","\u006dodel":"b"}`: twice, `{"model":"hush","model":1}`: twice,
+		`{"model":1}`: kind, `{"model":null}`: kind, `{"model":["hush"]}`: kind, `{"model":{"a":"hush"}}`: kind,
+		`{"model":""}`:       empty,
+		`{"model":"hush\x"}`: literal, `{"model":"\u12g4"}`: literal, "{\"model\":\"hush\n\"}": literal,
+	} {
+		_, err := anthropic.Scan([]byte(body))
+		var invalid *anthropic.InvalidRequest
+		if !errors.As(err, &invalid) || !strings.Contains(invalid.Message, want) {
+			t.Errorf("%q: err = %v, want one with %q", body, err, want)
+		} else if strings.Contains(err.Error(), "hush") {
+			t.Errorf("%q: the message quotes the body: %s", body, err)
+		}
+	}
+}
+
+// WIRE-6: the value of account_uuid inside metadata.user_id, whatever its type and however it is escaped.
+func TestScanAccountUUID(t *testing.T) {
+	for _, tt := range []struct{ name, metadata, want string }{
+		{"as Claude Code sends it", `{"user_id":"{\"device_id\":\"d\",\"account_uuid\":\"u\",\"session_id\":\"s\"}"}`, `\"u\"`},
+		{"empty", `{"user_id":"{\"account_uuid\":\"\"}"}`, `\"\"`},
+		{"null", `{"user_id":"{\"account_uuid\":null}"}`, `null`},
+		{"number", `{"user_id":"{\"account_uuid\": 12 }"}`, `12`},
+		{"object", `{"user_id":"{\"account_uuid\":{\"a\":[\"}\"]}}"}`, `{\"a\":[\"}\"]}`},
+		{"numeric escapes", `{"user_id":"\u007b\u0022account\u005fuuid\u0022:\u0022\ud83d\ude00\u0022}"}`, `\u0022\ud83d\ude00\u0022`},
+		{"an escape inside the escape", `{"user_id":"{\"account_\\u0075uid\":\"\\\"x\"}"}`, `\"\\\"x\"`},
+		{"text before it that is wider decoded than raw", "{\"user_id\":\"{\\\"a\\\":\\\"é\xff\\\\n\\\",\\\"account_uuid\\\":\\\"u\\\"}\"}", `\"u\"`},
+		{"longer than the scratch space", `{"user_id":"{\"a\":\"` + strings.Repeat("x", 3000) + `\",\"account_uuid\":\"u\"}"}`, `\"u\"`},
+		{"the last user_id", `{"user_id":"{\"account_uuid\":\"a\"}","user_id":"{\"account_uuid\":\"b\"}"}`, `\"b\"`},
+		{"the last account_uuid", `{"user_id":"{\"account_uuid\":\"a\",\"account_uuid\":\"b\"}"}`, `\"b\"`},
+		{"escaped key", `{"user\u005fid":"{\"account_uuid\":\"u\"}"}`, `\"u\"`},
+
+		{"the last user_id is no string", `{"user_id":"{\"account_uuid\":\"a\"}","user_id":1}`, ``},
+		{"older form", `{"user_id":"user_1_account_` + uuid + `_session_2"}`, ``},
+		{"no account_uuid", `{"user_id":"{\"device_id\":\"account_uuid\"}"}`, ``},
+		{"nested account_uuid", `{"user_id":"{\"a\":{\"account_uuid\":\"u\"}}"}`, ``},
+		{"malformed object", `{"user_id":"{\"account_uuid\":\"u\",}"}`, ``},
+		{"cut object", `{"user_id":"{\"account_uuid\":\"u\""}`, ``},
+		{"array", `{"user_id":"[\"account_uuid\"]"}`, ``},
+		{"object that is no string", `{"user_id":{"account_uuid":"u"}}`, ``},
+		{"bad escape", `{"user_id":"{\"account_uuid\":\"u\",\"\x\":1}"}`, ``},
+		{"empty user_id", `{"user_id":""}`, ``},
+		{"metadata is no object", `["user_id"]`, ``},
+		{"malformed metadata", `{"user_id":"{\"account_uuid\":\"u\"}" 1}`, ``},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			body := `{"model":"m","metadata":` + tt.metadata + `,"x":1}`
+			req, err := anthropic.Scan([]byte(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := body[req.AccountUUID.Start:req.AccountUUID.End]; got != tt.want {
+				t.Errorf("covers %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// WIRE-6: of two metadata objects the last is the one a JSON reader sees.
+func TestScanLastMetadata(t *testing.T) {
+	const body = `{"metadata":{"user_id":"{\"account_uuid\":\"a\"}"},"model":"m","metadata":{"x":1}}`
+	req, err := anthropic.Scan([]byte(body))
+	if err != nil || req.AccountUUID != (anthropic.Span{}) {
+		t.Errorf("AccountUUID = %v, err = %v; want none", req.AccountUUID, err)
+	}
+}
+
+// RTE-2: nesting of any depth costs neither stack nor memory.
+func TestScanDeep(t *testing.T) {
+	const depth = 5_000_000
+	body := []byte(`{"a":` + strings.Repeat(`[`, depth) + strings.Repeat(`]`, depth) + `,"model":"m"}`)
+	if req, err := anthropic.Scan(body); err != nil || req.Model != "m" {
+		t.Errorf("Scan = %+v, %v", req, err)
+	}
+	if _, err := anthropic.Scan(body[:depth]); err == nil {
+		t.Error("a body cut in the depth was accepted")
+	}
+}
+
+// RTE-2: one small string is all that a scan allocates, whatever the size of the body.
+func TestScanAllocations(t *testing.T) {
+	body := codingTurn(115_000)
+	if got := testing.AllocsPerRun(20, func() {
+		if _, err := anthropic.Scan(body); err != nil {
+			t.Fatal(err)
+		}
+	}); got > 1 {
+		t.Errorf("%v allocations", got)
+	}
+}
+
+// WIRE-5, WIRE-6, RTE-3: only the edited bytes change.
+func TestSplice(t *testing.T) {
+	body := []byte(`{ "model":"a","n":1.0,"metadata":{"user_id":"{\"account_uuid\":\"old\",\"x\":\"\\u0041\"}"},"stream":true }`)
+	want := `{ "model":"claude-\"b\"","n":1.0,"metadata":{"user_id":"{\"account_uuid\":\"` + uuid + `\",\"x\":\"\\u0041\"}"},"stream":true }`
+	req, err := anthropic.Scan(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edits := []anthropic.Edit{
+		{Span: req.AccountUUID, With: anthropic.QuoteAccountUUID(uuid)},
+		{Span: anthropic.Span{}, With: []byte("nothing to replace")},
+		{Span: req.ModelSpan, With: anthropic.QuoteModel(`claude-"b"`)},
+	}
+	segments, length := anthropic.Splice(body, edits...)
+	if got := string(bytes.Join(segments, nil)); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if length != int64(len(want)) {
+		t.Errorf("length = %d, want %d", length, len(want))
+	}
+	if edits[0].Span != req.AccountUUID {
+		t.Error("the caller's edits were reordered")
+	}
+	segments, length = anthropic.Splice(body)
+	if len(segments) != 1 || &segments[0][0] != &body[0] || length != int64(len(body)) {
+		t.Error("without edits the body itself is the only segment")
+	}
+}
+
+// FuzzScan holds Scan and Splice against encoding/json (RTE-2, WIRE-5, WIRE-6).
+func FuzzScan(f *testing.F) {
+	for _, seed := range []string{
+		``, `{}`, `[]`, `{"model":"m"}`, `{"model":"m","stream":true,"stream":false}`, `{"mod\u0065l":"m","model":"n"}`, `{"model":"\ud83d\ude00\/\u0000"}`,
+		`{"model":"m","metadata":{"user_id":"{\"account_uuid\":\"u\",\"a\":\"\\u0041\"}"}}`,
+		`{"model":"m","metadata":{"user_id":"\u007b\u0022account\u005fuuid\u0022:{\"a\":[1]}}"},"metadata":{"user_id":"{\"account_uuid\":null}"}}`,
+		`{"messages":[{"role":"user","content":[{"type":"text","text":"a \\\"b\\\" {["}]}],"model":"m"}`, "{\"model\":\"a\xff\xc3\"} \n", `{"model":"m",}`, `{"model":"m"}x`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		req, err := anthropic.Scan(body)
+		if err != nil {
+			var invalid *anthropic.InvalidRequest
+			if !errors.As(err, &invalid) || invalid.Message == "" {
+				t.Fatalf("err = %#v", err)
+			}
+		}
+		want, valid := reference(body)
+		if !json.Valid(body) {
+			return // the scan validates only what it reads: the reference has no opinion
+		}
+		if valid != (err == nil) {
+			t.Fatalf("err = %v, but the reference says %v", err, valid)
+		}
+		if err != nil {
+			return
+		}
+		if req.Model != want.model || req.Stream != want.stream || (req.AccountUUID != anthropic.Span{}) != want.hasAccount {
+			t.Fatalf("Scan = %+v, reference %+v", req, want)
+		}
+		for cut := range len(bytes.TrimRight(body, " \t\r\n")) {
+			if _, err := anthropic.Scan(body[:cut]); err == nil {
+				t.Fatalf("accepted the first %d bytes", cut)
+			}
+		}
+		segments, length := anthropic.Splice(body,
+			anthropic.Edit{Span: req.ModelSpan, With: anthropic.QuoteModel("new-\"model\"")},
+			anthropic.Edit{Span: req.AccountUUID, With: anthropic.QuoteAccountUUID(uuid)})
+		edited := bytes.Join(segments, nil)
+		if int64(len(edited)) != length {
+			t.Fatalf("length = %d of %d bytes", length, len(edited))
+		}
+		got, valid := reference(edited)
+		if !valid || got.model != "new-\"model\"" {
+			t.Fatalf("model %q after the edit of %s", got.model, edited)
+		}
+		if want.hasAccount && got.account != any(uuid) {
+			t.Fatalf("account %v after the edit of %s", got.account, edited)
+		}
+		if diff := cmp.Diff(want.rest, got.rest); diff != "" {
+			t.Fatalf("the edit changed more than it should:\n%s", diff)
+		}
+	})
+}
+
+type seen struct {
+	model      string
+	stream     bool
+	account    any
+	hasAccount bool
+	rest       map[string]any // everything else, decoded
+}
+
+// reference reads a body the slow way; false if Scan has to refuse it.
+func reference(body []byte) (seen, bool) {
+	if !json.Valid(body) || json.Unmarshal(body, &map[string]any{}) != nil || bytes.Equal(bytes.TrimSpace(body), []byte("null")) {
+		return seen{}, false
+	}
+	rest := map[string]any{}
+	models := 0
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	if _, err := decoder.Token(); err != nil {
+		return seen{}, false
+	}
+	for decoder.More() {
+		key, err := decoder.Token()
+		if err != nil {
+			return seen{}, false
+		}
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil && err != io.EOF {
+			return seen{}, false
+		}
+		if key == "model" {
+			models++
+		}
+		rest[key.(string)] = decodeAny(value)
+	}
+	var s seen
+	s.model, _ = rest["model"].(string)
+	s.stream = rest["stream"] == true
+	if metadata, ok := rest["metadata"].(map[string]any); ok {
+		if userID, ok := metadata["user_id"].(string); ok {
+			var inner map[string]any
+			if json.Unmarshal([]byte(userID), &inner) == nil {
+				s.account, s.hasAccount = inner["account_uuid"]
+				delete(inner, "account_uuid")
+				if s.hasAccount {
+					metadata["user_id"] = inner
+				}
+			}
+		}
+	}
+	delete(rest, "model")
+	s.rest = rest
+	return s, models == 1 && s.model != ""
+}
+
+func decodeAny(raw []byte) any {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var v any
+	if decoder.Decode(&v) != nil {
+		return nil
+	}
+	return v
+}
+
+func BenchmarkScan(b *testing.B) {
+	for _, size := range []struct {
+		name  string
+		bytes int
+	}{{"2kB", 2_000}, {"115kB", 115_000}, {"700kB", 700_000}} {
+		body := codingTurn(size.bytes)
+		b.Run(size.name, func(b *testing.B) {
+			b.SetBytes(int64(len(body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := anthropic.Scan(body); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
