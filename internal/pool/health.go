@@ -1,0 +1,165 @@
+package pool
+
+import (
+	"time"
+
+	"shunt/internal/quota"
+)
+
+// Health is the live state of one identity: its quota, its cooldowns and its counters. It is a plain value; the zero
+// value is an identity that nothing is known about.
+type Health struct {
+	Quota     quota.State
+	Requests  uint64    // how often it was chosen
+	Rotations uint64    // how often a request went on from it to another account
+	LastUsed  time.Time // when it was last chosen; zero = never
+
+	cooldowns [cooldownKinds]cooldown
+}
+
+// Cooldowns are kept apart by what can end them early, so that the end of one never takes another with it.
+type cooldownKind uint8
+
+const (
+	ofQuota      cooldownKind = iota // a newer reading (FO-12)
+	ofFable                          // the same, and it holds for Fable requests only
+	ofCredential                     // a changed credential (TOK-7)
+	ofTrouble                        // nothing but time and success
+
+	cooldownKinds = iota
+)
+
+type cooldown struct {
+	until time.Time
+	set   time.Time
+	cause Event
+	named quota.Set // the windows of a quota rejection
+}
+
+// Event is what happened to one attempt, as far as the account is concerned.
+type Event uint8
+
+// The events. All but None and Success set a cooldown of that cause.
+const (
+	None          Event = iota // nothing beyond what the headers say
+	Success                    // a 2xx
+	Rejected                   // out of quota, for every model
+	FableRejected              // out of quota for Fable requests only
+	Throttled                  // a plain 429
+	Unauthorized               // a 401
+	Forbidden                  // a 403 that refuses the credential
+	Overloaded                 // a 529
+	ServerError                // any other 5xx
+	Transport                  // no response
+	HostDown                   // dial or TLS failure
+	Unresolved                 // no usable credential
+)
+
+// String is the event's name in logs and snapshots; empty for None.
+func (e Event) String() string {
+	return [...]string{
+		"", "success", "rejected", "fable_rejected", "throttled", "unauthorized", "forbidden", "overloaded",
+		"server_error", "transport", "host_down", "unresolved",
+	}[e]
+}
+
+func (e Event) kind() cooldownKind {
+	switch e {
+	case Rejected:
+		return ofQuota
+	case FableRejected:
+		return ofFable
+	case Unauthorized, Forbidden, Unresolved:
+		return ofCredential
+	default:
+		return ofTrouble
+	}
+}
+
+// Outcome is the result of one attempt.
+type Outcome struct {
+	Sent     time.Time    // when the request went out
+	Fable    bool         // it was a Fable request
+	Signal   quota.Signal // the quota headers of the response, whatever its status
+	Event    Event
+	Cooldown time.Duration // how long the event cools the account, clamped by the caller
+}
+
+// Observe is the health after an outcome that became known at now. Soft are the thresholds that decide whether a newer
+// reading ends the cooldown of a rejection (FO-12).
+//
+// A cooldown counts as set before a request, and a reading as newer than a rejection, only if the times differ: a tie
+// says nothing about the order, and to keep a cooldown a moment too long is the smaller harm.
+func Observe(h Health, o Outcome, soft quota.Thresholds, now time.Time) Health {
+	h.Quota.Record(o.Signal, o.Sent, now)
+	switch o.Event {
+	case None:
+	case Success:
+		h.succeed(o)
+	default:
+		h.cool(o, now)
+	}
+	for _, kind := range [...]cooldownKind{ofQuota, ofFable} {
+		if c := &h.cooldowns[kind]; c.ahead(now) && h.Quota.Refutes(c.named, c.set, soft) {
+			*c = cooldown{}
+		}
+	}
+	return h
+}
+
+// succeed ends the cooldowns that were set before the request went out, and no later one (FO-2).
+func (h *Health) succeed(o Outcome) {
+	for kind := range h.cooldowns {
+		c := &h.cooldowns[kind]
+		if c.set.Before(o.Sent) && (cooldownKind(kind) != ofFable || o.Fable) {
+			*c = cooldown{}
+		}
+	}
+}
+
+func (h *Health) cool(o Outcome, now time.Time) {
+	fresh := cooldown{until: now.Add(o.Cooldown), set: now, cause: o.Event}
+	kind := o.Event.kind()
+	if kind == ofQuota || kind == ofFable {
+		fresh.named = o.Signal.Rejected()
+		if relief, ok := h.Quota.Relief(fresh.named, now); ok && relief.Before(fresh.until) {
+			fresh.until = relief // FO-12
+		}
+	}
+	if old := h.cooldowns[kind]; old.ahead(now) {
+		fresh = old.renewed(fresh)
+	}
+	h.cooldowns[kind] = fresh
+}
+
+// renewed is a running cooldown after another of its kind: as long as the longer one (FO-3), as new as the newer one,
+// and ended by readings only if they speak against both.
+func (c cooldown) renewed(by cooldown) cooldown {
+	if c.named == 0 || by.named == 0 {
+		by.named = 0 // every reported window
+	} else {
+		by.named |= c.named
+	}
+	if c.until.After(by.until) {
+		by.until, by.cause = c.until, c.cause
+	}
+	return by
+}
+
+// credentialChanged ends what the old credential caused (TOK-7).
+func (h *Health) credentialChanged() { h.cooldowns[ofCredential] = cooldown{} }
+
+// CooledUntil is when the identity recovers for a request, and what it recovers from; the zero time if it is not
+// cooled (SEL-8).
+func (h *Health) CooledUntil(fable bool, now time.Time) (time.Time, Event) {
+	var last cooldown
+	for kind := range h.cooldowns {
+		c := &h.cooldowns[kind]
+		if c.ahead(now) && c.until.After(last.until) && (cooldownKind(kind) != ofFable || fable) {
+			last = *c
+		}
+	}
+	return last.until, last.cause
+}
+
+func (c *cooldown) ahead(now time.Time) bool { return c.until.After(now) }

@@ -1,0 +1,150 @@
+// Package pool is the scheduler: it decides which account serves a request, and remembers how the accounts are.
+//
+// Its core is pure. [Order] ranks the identities of a pool for a request, and [Observe] turns an identity's health and
+// the outcome of an attempt into its next health; both take the present as an argument, so that a decision can be
+// replayed from a log. Around them stand a [Registry], the live state of all identities of the process, and a [Pool],
+// one provider's configured accounts. The live state belongs to identities and survives every reconfiguration.
+//
+// The package does no I/O, starts no goroutine and knows neither headers nor status codes nor credentials.
+//
+// Registry and Pool are safe for concurrent use; one lock guards them all, held for no longer than a decision takes. A
+// [Selection] belongs to the goroutine of its request.
+package pool
+
+import (
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"shunt/internal/clock"
+	"shunt/internal/identity"
+	"shunt/internal/quota"
+)
+
+// sessionLimit bounds how many sessions a pool remembers, least recently used first out (SEL-30).
+const sessionLimit = 100_000
+
+// Registry holds the live state of every identity of the process. Pools of one registry that list the same identity
+// share its state (ID-1).
+type Registry struct {
+	clock clock.Clock
+
+	mu     sync.Mutex
+	health map[identity.Key]*Health
+	pools  map[string]*Pool
+}
+
+// NewRegistry is an empty registry that decides by c.
+func NewRegistry(c clock.Clock) *Registry {
+	return &Registry{clock: c, health: map[identity.Key]*Health{}, pools: map[string]*Pool{}}
+}
+
+// Pool is one provider's accounts, with its round-robin counter and its memory of sessions.
+type Pool struct {
+	registry *Registry
+
+	// Guarded by the registry's lock. A slice of members is never written once it is here, but for the health that
+	// its members point to.
+	members  []Member
+	turn     uint64
+	sessions *simplelru.LRU[Session, seat]
+}
+
+// seat is where a session sits.
+type seat struct {
+	key  identity.Key // who served it last
+	name string       // under which name
+	home uint64       // the seed of what was its home then
+}
+
+// Pool is the pool of that name, made on first use. A reload asks again and gets the same one, state and all (SEL-12).
+func (r *Registry) Pool(name string) *Pool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.pools[name]
+	if p == nil {
+		p = &Pool{registry: r}
+		p.sessions, _ = simplelru.NewLRU[Session, seat](sessionLimit, nil) // fails for a size below 1 only
+		r.pools[name] = p
+	}
+	return p
+}
+
+// Configure replaces the accounts of the pool. Requests that have begun keep the accounts they began with.
+func (p *Pool) Configure(accounts []Account) {
+	representatives := collapse(accounts)
+	p.registry.mu.Lock()
+	defer p.registry.mu.Unlock()
+	members := make([]Member, len(representatives))
+	for i, a := range representatives {
+		members[i] = NewMember(a, p.registry.healthOf(a.Key))
+	}
+	p.members = members
+}
+
+// collapse keeps one representative an identity, in the place where the identity is listed first: an enabled alias
+// before a disabled one, then the lowest priority, then the first listed (ID-2).
+func collapse(accounts []Account) []Account {
+	var kept []Account
+	at := map[identity.Key]int{}
+	for _, a := range accounts {
+		i, known := at[a.Key]
+		switch {
+		case !known:
+			at[a.Key] = len(kept)
+			kept = append(kept, a)
+		case a.Disabled != kept[i].Disabled:
+			if kept[i].Disabled {
+				kept[i] = a
+			}
+		case a.Priority < kept[i].Priority:
+			kept[i] = a
+		}
+	}
+	return kept
+}
+
+func (r *Registry) healthOf(key identity.Key) *Health {
+	h := r.health[key]
+	if h == nil {
+		h = &Health{}
+		r.health[key] = h
+	}
+	return h
+}
+
+// Observe takes in the outcome of an attempt at an identity.
+func (p *Pool) Observe(key identity.Key, o Outcome) {
+	p.registry.mu.Lock()
+	defer p.registry.mu.Unlock()
+	h := p.registry.healthOf(key)
+	var soft quota.Thresholds // an identity that has left the pool has none, and no reading is below them
+	for i := range p.members {
+		if p.members[i].Key == key {
+			soft = p.members[i].Soft
+		}
+	}
+	*h = Observe(*h, o, soft, p.registry.clock.Now())
+}
+
+// CredentialChanged ends the cooldowns that the identity's old credential caused (TOK-7).
+func (r *Registry) CredentialChanged(key identity.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h := r.health[key]; h != nil {
+		h.credentialChanged()
+	}
+}
+
+// Count is how many identities the pool has, and how many of them may serve a request. None of some tells a pool that
+// is switched off from an empty one (ACC-5).
+func (p *Pool) Count() (identities, selectable int) {
+	p.registry.mu.Lock()
+	defer p.registry.mu.Unlock()
+	for i := range p.members {
+		if p.members[i].selectable() {
+			selectable++
+		}
+	}
+	return len(p.members), selectable
+}

@@ -1,0 +1,42 @@
+package pool
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"shunt/internal/identity"
+)
+
+// Session stands for one conversation: a hash of the client's session id, the same on every machine (SEL-1). The zero
+// Session is none.
+type Session uint64
+
+// SessionOf hashes a session id as the client sent it. A blank one is no conversation (SEL-2).
+func SessionOf(id string) Session {
+	if strings.TrimSpace(id) == "" {
+		return 0
+	}
+	return Session(max(hash(id), 1))
+}
+
+// String is eight hex digits, enough to follow a session through a log and too little to recover its id.
+func (s Session) String() string { return fmt.Sprintf("%08x", uint64(s)>>32) }
+
+// seedOf is the identity's half of every rendezvous weight; it is computed once, when a pool is configured.
+func seedOf(key identity.Key) uint64 { return hash(key.String()) }
+
+func hash(s string) uint64 {
+	sum := sha256.Sum256([]byte(s))
+	return binary.BigEndian.Uint64(sum[:8])
+}
+
+// weight is the rendezvous weight of a session on an identity. Both halves are uniform already; the finaliser of
+// splitmix64 makes the weights of one session on different identities independent of each other.
+func weight(s Session, seed uint64) uint64 {
+	x := uint64(s) ^ seed
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
