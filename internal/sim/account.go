@@ -1,0 +1,183 @@
+package sim
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"shunt/internal/anthropic"
+)
+
+// Account is one account of a provider: a subscription with quota windows, or a paid key.
+type Account struct {
+	Name string // unique in its provider
+	// UUID and Organization are derived from the seed and the name when they are empty.
+	UUID, Organization string
+	// APIKey makes the account a paid key instead of a subscription: it is accepted in x-api-key or as a bearer, has
+	// no OAuth credentials and no windows.
+	APIKey string
+
+	FiveHour, SevenDay, Fable Window
+}
+
+// Window is a quota window of an account at the start of the simulation. Its length is that of the real one: five hours
+// or seven days.
+type Window struct {
+	// Size is what the window holds, in tokens: an input or output token counts one, a cached one a tenth. Zero means
+	// 2 million for five hours, 20 million for seven days and 8 million for the Fable family.
+	Size int64
+	// Fill is the fraction that is used at the start.
+	Fill float64
+	// ResetIn is when it resets for the first time. Zero means after its whole length.
+	ResetIn time.Duration
+	// Off leaves the window out: it is not reported and never full.
+	Off bool
+}
+
+// The statuses of a window, and the utilization from which one warns.
+const (
+	allowed  = "allowed"
+	warning  = "allowed_warning"
+	rejected = "rejected"
+
+	warnAt = 0.8
+)
+
+var (
+	windowLengths = [anthropic.Windows]time.Duration{5 * time.Hour, 7 * 24 * time.Hour, 7 * 24 * time.Hour}
+	windowSizes   = [anthropic.Windows]int64{2_000_000, 20_000_000, 8_000_000}
+)
+
+type account struct {
+	Account
+	windows  [anthropic.Windows]window
+	refresh  string // the one refresh token that is good; empty for a paid key
+	current  string // the newest access token
+	faults   []Fault
+	counters Counters
+}
+
+type window struct {
+	length time.Duration
+	size   int64
+	used   float64 // tokens; may pass size
+	resets time.Time
+	off    bool
+}
+
+func (p *Provider) newAccount(config Account, now time.Time) *account {
+	r := rng(p.config.Seed, "account", config.Name)
+	if config.UUID == "" {
+		config.UUID = randomUUID(r)
+	}
+	if config.Organization == "" {
+		config.Organization = randomUUID(r)
+	}
+	a := &account{Account: config, counters: Counters{ByStatus: map[int]int64{}}}
+	for i, w := range []Window{config.FiveHour, config.SevenDay, config.Fable} {
+		if w.Size == 0 {
+			w.Size = windowSizes[i]
+		}
+		if w.ResetIn == 0 {
+			w.ResetIn = windowLengths[i]
+		}
+		a.windows[i] = window{
+			length: windowLengths[i],
+			size:   w.Size,
+			used:   w.Fill * float64(w.Size),
+			resets: now.Add(w.ResetIn + time.Second - 1).Truncate(time.Second), // headers carry whole seconds
+			off:    w.Off || config.APIKey != "",
+		}
+	}
+	if config.APIKey == "" {
+		p.issue(a, now)
+	}
+	return a
+}
+
+func (w *window) utilization() float64 { return w.used / float64(w.size) }
+
+func (w *window) full() bool { return !w.off && w.used >= float64(w.size) }
+
+func (w *window) status() string {
+	switch {
+	case w.full():
+		return rejected
+	case w.utilization() >= warnAt:
+		return warning
+	}
+	return allowed
+}
+
+// expire resets the windows whose time has come.
+func (a *account) expire(now time.Time) {
+	for i := range a.windows {
+		w := &a.windows[i]
+		if late := now.Sub(w.resets); late >= 0 {
+			w.used = 0
+			w.resets = w.resets.Add(w.length * (late/w.length + 1))
+		}
+	}
+}
+
+func (a *account) charge(tokens float64, fable bool) {
+	for i := range a.windows {
+		if anthropic.Window(i) != anthropic.Fable || fable {
+			a.windows[i].used += tokens
+		}
+	}
+}
+
+// full lists the windows that refuse a request.
+func (a *account) full(fable bool) (full []anthropic.Window) {
+	for i := range a.windows {
+		if w := anthropic.Window(i); a.windows[i].full() && (w != anthropic.Fable || fable) {
+			full = append(full, w)
+		}
+	}
+	return full
+}
+
+// limits are the windows as headers report them (QUO-1). The aggregate is the worst of the windows that count for every
+// request.
+func (a *account) limits() anthropic.RateLimit {
+	var l anthropic.RateLimit
+	for i := range a.windows {
+		w := &a.windows[i]
+		if w.off {
+			continue
+		}
+		l.Windows[i] = anthropic.WindowLimit{
+			Utilization:    math.Round(w.utilization()*1e4) / 1e4,
+			HasUtilization: true,
+			Reset:          w.resets.Unix(),
+			Status:         w.status(),
+		}
+	}
+	l.Status = worst(l.Windows[anthropic.FiveHour].Status, l.Windows[anthropic.SevenDay].Status)
+	return l
+}
+
+// served are the limits that a served request reports: whatever it used, it was not refused.
+func (a *account) served(fable bool) anthropic.RateLimit {
+	l := a.limits()
+	for i := range l.Windows {
+		if anthropic.Window(i) != anthropic.Fable || fable {
+			l.Windows[i].Status = lenient(l.Windows[i].Status)
+		}
+	}
+	l.Status = lenient(l.Status)
+	return l
+}
+
+func lenient(status string) string {
+	if status == rejected {
+		return warning
+	}
+	return status
+}
+
+// worst relies on the statuses' alphabetical order being that of their severity.
+func worst(a, b string) string { return max(a, b) }
+
+func isFable(model string) bool { return strings.Contains(strings.ToLower(model), "fable") }

@@ -1,0 +1,207 @@
+package sim
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"shunt/internal/anthropic"
+)
+
+const (
+	// bytesPerToken is how many bytes of a prompt make a token.
+	bytesPerToken = 4
+	// cacheLifetime is how long a conversation's prompt stays cached after its last use.
+	cacheLifetime = 5 * time.Minute
+	// cacheDiscount is what a cached token counts.
+	cacheDiscount = 0.1
+	// maxConversations bounds the prompt cache.
+	maxConversations = 4096
+)
+
+// prompt is a request body for inference.
+type prompt struct {
+	Model     string          `json:"model"`
+	Messages  json.RawMessage `json:"messages"`
+	System    json.RawMessage `json:"system"`
+	Tools     json.RawMessage `json:"tools"`
+	MaxTokens int             `json:"max_tokens"`
+	Stream    bool            `json:"stream"`
+	Thinking  struct {
+		Type string `json:"type"`
+	} `json:"thinking"`
+	Metadata struct {
+		UserID string `json:"user_id"`
+	} `json:"metadata"`
+}
+
+// conversation is what a prompt is cached by. The real cache goes by the prompt's content; this one believes the session.
+type conversation struct{ account, session, model string }
+
+type cached struct {
+	tokens int64
+	until  time.Time
+}
+
+// digest identifies what the model is given, byte for byte. What shunt may change on the way (the model, the account in
+// the metadata) is no part of it.
+func (p prompt) digest() string {
+	h := sha256.New()
+	for _, part := range []json.RawMessage{p.Messages, p.System, p.Tools} {
+		fmt.Fprintf(h, "%d:", len(part))
+		h.Write(part)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+func (p prompt) size() int64 {
+	return int64(len(p.Messages)+len(p.System)+len(p.Tools)+bytesPerToken-1) / bytesPerToken
+}
+
+// check refuses what the real provider refuses; counting tokens needs no max_tokens.
+func (x *exchange) check(counting bool) bool {
+	p := &x.prompt
+	var messages []json.RawMessage
+	switch {
+	case x.malformed != nil:
+		x.invalid("The request body is not valid JSON: " + x.malformed.Error())
+	case p.Model == "":
+		x.invalid("model: Field required")
+	case json.Unmarshal(p.Messages, &messages) != nil || len(messages) == 0:
+		x.invalid("messages: at least one message is required")
+	case p.MaxTokens <= 0 && !counting:
+		x.invalid("max_tokens: Field required")
+	case !x.p.serves(p.Model):
+		x.fail(failure{http.StatusNotFound, anthropic.TypeNotFound, "model: " + p.Model, ""})
+	default:
+		return true
+	}
+	return false
+}
+
+func (p *Provider) serves(model string) bool {
+	if slices.Contains(p.config.Models, model) {
+		return true
+	}
+	return strings.HasPrefix(model, "claude-") && !strings.Contains(model, "[")
+}
+
+// messages is the endpoint that answers a prompt.
+func (x *exchange) messages() {
+	if !x.check(false) || !x.wait(x.p.config.Pace.FirstByte) {
+		return
+	}
+	full := x.admit()
+	if len(full) > 0 {
+		x.reject(full...)
+		return
+	}
+	m := x.compose()
+	if x.prompt.Stream {
+		x.stream(m)
+	} else {
+		x.plain(m)
+	}
+}
+
+// admit charges the prompt to the account's windows, or returns those that are full.
+func (x *exchange) admit() (full []anthropic.Window) {
+	p, now, fable := x.p, x.p.config.Clock.Now(), isFable(x.prompt.Model)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	x.account.expire(now)
+	if full = x.account.full(fable); len(full) > 0 {
+		return full
+	}
+	x.tokens.Input = x.prompt.size()
+	if session := x.r.Header.Get(sessionHeader); session != "" {
+		key := conversation{x.account.Name, session, x.prompt.Model}
+		if c, ok := p.cache.Get(key); ok && now.Before(c.until) {
+			x.tokens.CacheRead = min(c.tokens, x.tokens.Input)
+		}
+		p.cache.Add(key, cached{x.tokens.Input, now.Add(cacheLifetime)})
+		x.tokens.CacheCreation = x.tokens.Input - x.tokens.CacheRead
+		x.tokens.Input = 0
+	}
+	x.account.charge(float64(x.tokens.Input+x.tokens.CacheCreation)+cacheDiscount*float64(x.tokens.CacheRead), fable)
+	return nil
+}
+
+// spend charges what was generated.
+func (x *exchange) spend(tokens int) {
+	x.tokens.Output += int64(tokens)
+	x.p.mu.Lock()
+	defer x.p.mu.Unlock()
+	x.account.charge(float64(tokens), isFable(x.prompt.Model))
+}
+
+// servedHeaders tell how the account stands while it serves the request.
+func (x *exchange) servedHeaders() {
+	x.p.mu.Lock()
+	limits := x.account.served(isFable(x.prompt.Model))
+	x.p.mu.Unlock()
+	x.writeLimits(limits)
+}
+
+// message is an answer.
+type message struct {
+	ID           string  `json:"id"`
+	Type         string  `json:"type"`
+	Role         string  `json:"role"`
+	Model        string  `json:"model"`
+	Content      []block `json:"content"`
+	StopReason   *string `json:"stop_reason"`
+	StopSequence *string `json:"stop_sequence"`
+	Usage        Tokens  `json:"usage"`
+}
+
+// block is a content block, or the empty one that starts it in a stream.
+type block struct {
+	Type      string  `json:"type"`
+	Text      *string `json:"text,omitempty"`
+	Thinking  *string `json:"thinking,omitempty"`
+	Signature *string `json:"signature,omitempty"`
+
+	tokens int
+}
+
+// compose writes the answer to the prompt. It is the same for the same seed and prompt.
+func (x *exchange) compose() message {
+	digest := x.prompt.digest()
+	r := rng(x.p.config.Seed, "answer", digest, x.prompt.Model)
+	words, stop := x.p.config.Output.pick(r), "end_turn"
+	if words > x.prompt.MaxTokens {
+		words, stop = x.prompt.MaxTokens, "max_tokens"
+	}
+	m := message{
+		ID: "msg_" + randomHex(r, 12), Type: "message", Role: "assistant", Model: x.prompt.Model,
+		StopReason: &stop, Usage: x.tokens,
+	}
+	if t := x.prompt.Thinking.Type; t == "enabled" || t == "adaptive" {
+		thought, signature := proof("thinking", digest, words/2, r), randomHex(r, 32)
+		m.Content = append(m.Content, block{Type: "thinking", Thinking: &thought, Signature: &signature, tokens: words / 2})
+	}
+	text := proof("text", digest, words, r)
+	m.Content = append(m.Content, block{Type: "text", Text: &text, tokens: words})
+	for _, b := range m.Content {
+		m.Usage.Output += int64(b.tokens)
+	}
+	return m
+}
+
+// plain answers without a stream: all at once, when the last token would have been sent.
+func (x *exchange) plain(m message) {
+	pace := x.p.config.Pace
+	deltas := int(m.Usage.Output) / pace.DeltaTokens
+	if !x.wait(time.Duration(deltas) * pace.Delta) {
+		return
+	}
+	x.spend(int(m.Usage.Output))
+	x.servedHeaders()
+	x.json(http.StatusOK, m)
+}

@@ -1,0 +1,82 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+)
+
+// PipeListener is a listener in memory, for testing/synctest: goroutines that wait on its connections count as idle, so
+// the bubble's clock advances. Its connections know no buffer: a write waits for its reader.
+type PipeListener struct {
+	address string
+	conns   chan net.Conn
+	closed  chan struct{}
+	close   sync.Once
+
+	mu    sync.Mutex
+	dials int
+}
+
+// Listen makes a listener in memory. The address is only a name; it should look like host:port.
+func Listen(address string) *PipeListener {
+	return &PipeListener{address: address, conns: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+// Dial connects to the listener, whatever network and address say; it fits http.Transport.DialContext. It fails when the
+// listener is closed.
+func (l *PipeListener) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	l.mu.Lock()
+	l.dials++
+	name := pipeAddr(fmt.Sprintf("pipe:%d", l.dials))
+	l.mu.Unlock()
+	client, server := net.Pipe()
+	select {
+	case l.conns <- pipeConn{server, pipeAddr(l.address), name}:
+		return pipeConn{client, name, pipeAddr(l.address)}, nil
+	case <-l.closed:
+		return nil, &net.OpError{Op: "dial", Net: "pipe", Addr: pipeAddr(l.address), Err: net.ErrClosed}
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Dials is how many connections were attempted.
+func (l *PipeListener) Dials() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.dials
+}
+
+// Accept waits for the next connection.
+func (l *PipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close refuses further connections; those that were accepted live on.
+func (l *PipeListener) Close() error {
+	l.close.Do(func() { close(l.closed) })
+	return nil
+}
+
+// Addr is the address that the listener was made with.
+func (l *PipeListener) Addr() net.Addr { return pipeAddr(l.address) }
+
+type pipeConn struct {
+	net.Conn
+	local, remote pipeAddr
+}
+
+func (c pipeConn) LocalAddr() net.Addr  { return c.local }
+func (c pipeConn) RemoteAddr() net.Addr { return c.remote }
+
+type pipeAddr string
+
+func (pipeAddr) Network() string  { return "pipe" }
+func (a pipeAddr) String() string { return string(a) }

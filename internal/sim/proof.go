@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math/rand/v2"
+	"strings"
+)
+
+// vocabulary holds what JSON must escape and what takes several bytes, so that damage shows.
+var vocabulary = strings.Fields(`amber birch cedar delta ember flint grove haven inlet jasper kelp larch maple north
+	onyx pine quartz river slate thorn umber vale willow yarrow zinc naïve 桜 "quoted" back\slash 🦊 tab/slash`)
+
+const wordsPerLine = 8
+
+// proof is a text that proves itself: it names its kind and the digest of the prompt that it answers, numbers its lines
+// and ends with the checksum of everything before the last line.
+//
+//	[sim text 1f2e3d4c5b6a7988 12]
+//	1 amber birch ...
+//	2 ...
+//	[end 9a8b7c6d]
+func proof(kind, digest string, words int, rng *rand.Rand) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "[sim %s %s %d]", kind, digest, words)
+	for i := range words {
+		if i%wordsPerLine == 0 {
+			fmt.Fprintf(&b, "\n%d", i/wordsPerLine+1)
+		}
+		b.WriteByte(' ')
+		b.WriteString(vocabulary[rng.IntN(len(vocabulary))])
+	}
+	b.WriteByte('\n')
+	fmt.Fprintf(&b, "[end %08x]", crc32.ChecksumIEEE([]byte(b.String())))
+	return b.String()
+}
+
+// verify says what is wrong with a proof that should be of the kind and answer the prompt of the digest.
+func verify(text, kind, digest string) error {
+	var gotKind, gotDigest string
+	var words int
+	if _, err := fmt.Sscanf(text, "[sim %s %s %d]", &gotKind, &gotDigest, &words); err != nil {
+		return errors.New("its first line is damaged")
+	}
+	switch {
+	case gotKind != kind:
+		return fmt.Errorf("%s where %s should be", gotKind, kind)
+	case gotDigest != digest:
+		return errors.New("it answers another prompt, or the prompt was changed on the way")
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines[1 : len(lines)-1] {
+		if !strings.HasPrefix(line, fmt.Sprintf("%d ", i+1)) {
+			return fmt.Errorf("line %d is missing or damaged", i+1)
+		}
+	}
+	end := lines[len(lines)-1]
+	if sum := crc32.ChecksumIEEE([]byte(strings.TrimSuffix(text, end))); end != fmt.Sprintf("[end %08x]", sum) {
+		return errors.New("its checksum does not match: it is incomplete or mixed with another")
+	}
+	return nil
+}
+
+// pieces cuts a text after every n words.
+func pieces(text string, n int) (list []string) {
+	start, words := 0, 0
+	for i := range len(text) {
+		if text[i] != ' ' && text[i] != '\n' {
+			continue
+		}
+		if words++; words == n {
+			list = append(list, text[start:i+1])
+			start, words = i+1, 0
+		}
+	}
+	return append(list, text[start:])
+}

@@ -1,0 +1,193 @@
+package sim
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"time"
+)
+
+// Request is a request as the provider received it, and what became of it.
+type Request struct {
+	Seq      int64 // counts all requests from 0
+	Received time.Time
+	Conn     string // the client's address: the same for requests on the same connection
+	Method   string
+	Path     string // with its query, as it was sent
+	Host     string
+	Header   http.Header
+
+	Body       []byte // only with Config.RecordBodies
+	BodyLength int
+	BodyHash   [sha256.Size]byte
+
+	// What the body of a request for inference says; empty elsewhere.
+	Model       string
+	Stream      bool
+	AccountUUID string // in the object inside metadata.user_id
+
+	Account string // whose credential it carried, expired ones included; empty if nobody's
+	Fault   string // the name of the fault that hit it
+	Status  int    // 0: no answer was begun
+	Outcome Outcome
+}
+
+// Session is the session that the request belongs to, by its header.
+func (r Request) Session() string { return r.Header.Get(sessionHeader) }
+
+const sessionHeader = "X-Claude-Code-Session-Id"
+
+// Outcome is how a request ended.
+type Outcome string
+
+// The outcomes.
+const (
+	Running  Outcome = ""         // it has not ended
+	Complete Outcome = "complete" // answered to the end
+	Canceled Outcome = "canceled" // the client went away
+	Broken   Outcome = "broken"   // the provider broke off
+)
+
+// Tokens are what requests used.
+type Tokens struct {
+	Input         int64 `json:"input_tokens"`
+	CacheCreation int64 `json:"cache_creation_input_tokens"`
+	CacheRead     int64 `json:"cache_read_input_tokens"`
+	Output        int64 `json:"output_tokens"`
+}
+
+// Prompt is the size of the whole prompt, cached or not.
+func (t Tokens) Prompt() int64 { return t.Input + t.CacheCreation + t.CacheRead }
+
+func (t *Tokens) add(o Tokens) {
+	t.Input += o.Input
+	t.CacheCreation += o.CacheCreation
+	t.CacheRead += o.CacheRead
+	t.Output += o.Output
+}
+
+// Counters count the requests that have ended.
+type Counters struct {
+	Requests  int64
+	ByStatus  map[int]int64 // 0: no answer was begun
+	Canceled  int64
+	Broken    int64
+	Refreshes int64 // token refreshes that succeeded
+	Tokens    Tokens
+}
+
+func (c *Counters) count(x *exchange) {
+	c.Requests++
+	c.ByStatus[x.code]++
+	c.Tokens.add(x.tokens)
+	switch x.outcome {
+	case Canceled:
+		c.Canceled++
+	case Broken:
+		c.Broken++
+	}
+	if x.code == http.StatusOK && x.r.URL.Path == TokenPath {
+		c.Refreshes++
+	}
+}
+
+func (c Counters) clone() Counters {
+	c.ByStatus = maps.Clone(c.ByStatus)
+	return c
+}
+
+// recorder keeps the newest requests in a ring.
+type recorder struct {
+	ring  []Request
+	next  int64 // Seq of the next request
+	total Counters
+}
+
+func newRecorder(limit int) recorder {
+	return recorder{ring: make([]Request, limit), total: Counters{ByStatus: map[int]int64{}}}
+}
+
+func (r *recorder) at(seq int64) *Request { return &r.ring[seq%int64(len(r.ring))] }
+
+// Requests are the recorded requests in the order in which they arrived, those that are still running included.
+func (p *Provider) Requests() []Request {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var list []Request
+	for seq := max(0, p.log.next-int64(len(p.log.ring))); seq < p.log.next; seq++ {
+		list = append(list, *p.log.at(seq))
+	}
+	return list
+}
+
+// Counters are those of the account, or of all requests, whoever sent them, when account is empty.
+func (p *Provider) Counters(account string) Counters {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if account == "" {
+		return p.log.total.clone()
+	}
+	return p.account(account).counters.clone()
+}
+
+// arrive records the request.
+func (x *exchange) arrive() {
+	record := Request{
+		Received:    x.p.config.Clock.Now(),
+		Conn:        x.r.RemoteAddr,
+		Method:      x.r.Method,
+		Path:        x.r.RequestURI,
+		Host:        x.r.Host,
+		Header:      x.r.Header.Clone(),
+		BodyLength:  len(x.body),
+		BodyHash:    sha256.Sum256(x.body),
+		Model:       x.prompt.Model,
+		Stream:      x.prompt.Stream,
+		AccountUUID: x.prompt.accountUUID(),
+	}
+	if x.p.config.RecordBodies {
+		record.Body = x.body
+	}
+	x.p.mu.Lock()
+	defer x.p.mu.Unlock()
+	x.seq = x.p.log.next
+	x.p.log.next++
+	x.id = fmt.Sprintf("req_%s%06d", randomHex(rng(x.p.config.Seed, "request", fmt.Sprint(x.seq)), 8), x.seq)
+	record.Seq = x.seq
+	*x.p.log.at(x.seq) = record
+}
+
+// leave completes the record.
+func (x *exchange) leave() {
+	if x.outcome == Running {
+		x.outcome = Broken
+		if x.r.Context().Err() != nil {
+			x.outcome = Canceled
+		}
+	}
+	x.p.mu.Lock()
+	defer x.p.mu.Unlock()
+	x.p.log.total.count(x)
+	record := x.p.log.at(x.seq)
+	if record.Seq != x.seq {
+		record = &Request{} // pushed out by newer ones
+	}
+	record.Fault, record.Status, record.Outcome = x.active.name, x.code, x.outcome
+	if x.account != nil {
+		record.Account = x.account.Name
+		x.account.counters.count(x)
+	}
+}
+
+// accountUUID is what metadata.user_id says, if it holds an object that does.
+func (p prompt) accountUUID() string {
+	var user struct {
+		AccountUUID string `json:"account_uuid"`
+	}
+	if json.Unmarshal([]byte(p.Metadata.UserID), &user) != nil {
+		return ""
+	}
+	return user.AccountUUID
+}

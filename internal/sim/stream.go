@@ -1,0 +1,206 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+
+	"shunt/internal/anthropic"
+)
+
+// event is one server-sent event of an answer.
+type event struct {
+	raw    []byte
+	delta  bool
+	tokens int // generated for it
+}
+
+func newEvent(name string, data any) event {
+	encoded, err := json.Marshal(data)
+	if err != nil {
+		panic(fmt.Sprintf("sim: encode an event: %v", err))
+	}
+	return event{raw: fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, encoded)}
+}
+
+type object = map[string]any
+
+// events are the answer as a stream.
+func (m message) events(deltaTokens int) []event {
+	start := m
+	start.Content, start.StopReason, start.Usage.Output = []block{}, nil, 1
+	events := []event{newEvent("message_start", object{"type": "message_start", "message": start})}
+	for i, b := range m.Content {
+		empty := ""
+		first := block{Type: b.Type}
+		kind, text := "text_delta", b.Text
+		if b.Type == "thinking" {
+			first.Thinking, first.Signature = &empty, &empty
+			kind, text = "thinking_delta", b.Thinking
+		} else {
+			first.Text = &empty
+		}
+		delta := func(kind, field, value string) event {
+			return newEvent("content_block_delta", object{
+				"type": "content_block_delta", "index": i, "delta": object{"type": kind, field: value},
+			})
+		}
+		events = append(events, newEvent("content_block_start", object{"type": "content_block_start", "index": i, "content_block": first}))
+		if i == 0 {
+			events = append(events, event{raw: []byte("event: ping\ndata: {\"type\": \"ping\"}\n\n")})
+		}
+		left := b.tokens
+		for _, piece := range pieces(*text, deltaTokens) {
+			e := delta(kind, b.Type, piece)
+			e.delta, e.tokens = true, min(left, deltaTokens)
+			left -= e.tokens
+			events = append(events, e)
+		}
+		if b.Signature != nil {
+			events = append(events, delta("signature_delta", "signature", *b.Signature))
+		}
+		events = append(events, newEvent("content_block_stop", object{"type": "content_block_stop", "index": i}))
+	}
+	return append(events,
+		newEvent("message_delta", object{
+			"type":  "message_delta",
+			"delta": object{"stop_reason": m.StopReason, "stop_sequence": nil},
+			"usage": m.Usage,
+		}),
+		newEvent("message_stop", object{"type": "message_stop"}))
+}
+
+// stream answers event by event. What was sent is charged, however the stream ends.
+func (x *exchange) stream(m message) {
+	x.servedHeaders()
+	out, ok := x.openStream()
+	if !ok || !x.wait(x.active.firstEvent) {
+		return
+	}
+	for i, e := range m.events(x.p.config.Pace.DeltaTokens) {
+		if x.active.end != whole && i == x.active.events {
+			x.breakOff(out, e)
+			return
+		}
+		if e.delta && x.p.config.Pace.Delta > 0 {
+			if out.drain() != nil || !x.wait(x.p.config.Pace.Delta) {
+				return
+			}
+		}
+		x.spend(e.tokens)
+		if out.write(e.raw) != nil {
+			return
+		}
+	}
+	if out.close() == nil {
+		x.outcome = Complete
+	}
+}
+
+// breakOff ends a stream where the event e would have followed.
+func (x *exchange) breakOff(out *output, e event) {
+	x.outcome = Broken
+	if x.active.end == truncated {
+		_ = out.close() // the end is what matters, and the client sees it either way
+		return
+	}
+	if out.write(e.raw[:len(e.raw)/2]) == nil && out.drain() == nil {
+		x.reset()
+	}
+}
+
+// errorStream is a 200 that turns out to be an error.
+func (x *exchange) errorStream(kind anthropic.ErrorType) {
+	x.limitHeaders()
+	f := failure{http.StatusInternalServerError, kind, "Internal server error", ""}
+	switch kind {
+	case anthropic.TypeOverloaded:
+		f.status, f.message = 529, "Overloaded"
+	case anthropic.TypeRateLimit:
+		f.status, f.message = http.StatusTooManyRequests, rateLimitMessage
+	}
+	if !x.prompt.Stream {
+		x.fail(f)
+		return
+	}
+	out, ok := x.openStream()
+	if !ok {
+		return
+	}
+	raw := []byte("event: ping\ndata: {\"type\": \"ping\"}\n\nevent: error\ndata: ")
+	raw = append(anthropic.AppendError(raw, f.kind, f.message, x.id), "\n\n"...)
+	if out.write(raw) == nil && out.close() == nil {
+		x.outcome = Complete
+	}
+}
+
+// openStream sends the headers of a stream.
+func (x *exchange) openStream() (*output, bool) {
+	h := x.w.Header()
+	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	h.Set("Cache-Control", "no-cache")
+	out := &output{w: x.w, chunk: x.p.config.Pace.Chunk, flush: http.NewResponseController(x.w).Flush}
+	if coding := x.coding(); coding != "" {
+		h.Set("Content-Encoding", coding)
+		out.encoder = newEncoder(coding, x.w)
+		out.w = out.encoder
+	}
+	x.header(http.StatusOK)
+	return out, out.flush() == nil
+}
+
+// output is the body of a stream on its way out in chunks.
+type output struct {
+	w       io.Writer
+	encoder encoder // nil without a content coding
+	flush   func() error
+	chunk   int // bytes; 0 = as they come
+	held    []byte
+}
+
+func (o *output) write(p []byte) error {
+	o.held = append(o.held, p...)
+	if o.chunk == 0 {
+		return o.drain()
+	}
+	for len(o.held) >= o.chunk {
+		if err := o.push(o.held[:o.chunk]); err != nil {
+			return err
+		}
+		o.held = o.held[o.chunk:]
+	}
+	return nil
+}
+
+// drain sends what is held back for a whole chunk.
+func (o *output) drain() error {
+	if len(o.held) == 0 {
+		return nil
+	}
+	err := o.push(o.held)
+	o.held = nil
+	return err
+}
+
+func (o *output) push(p []byte) error {
+	if _, err := o.w.Write(p); err != nil {
+		return err
+	}
+	if o.encoder != nil {
+		if err := o.encoder.Flush(); err != nil {
+			return err
+		}
+	}
+	return o.flush()
+}
+
+func (o *output) close() error {
+	if err := o.drain(); err != nil {
+		return err
+	}
+	if o.encoder != nil {
+		return o.encoder.Close()
+	}
+	return nil
+}
