@@ -49,5 +49,8 @@ func ParseError(body []byte) (t ErrorType, message string, ok bool) {
 			}
 		}
 	}
-	return t, message, t != ""
+	if t == "" {
+		return "", "", false
+	}
+	return t, message, true
 }
