@@ -1,0 +1,206 @@
+package quota_test
+
+import (
+	"testing"
+	"time"
+
+	"shunt/internal/quota"
+)
+
+var soft = quota.Thresholds{0.8, 0.8, 0.8}
+
+// merged puts the windows of several signals into one.
+func merged(aggregate string, parts ...quota.Signal) quota.Signal {
+	sig := quota.Signal{Status: aggregate}
+	for _, p := range parts {
+		for w, ws := range p.Windows {
+			if ws != (quota.WindowSignal{}) {
+				sig.Windows[w] = ws
+			}
+		}
+	}
+	return sig
+}
+
+// SEL-4: the Fable window governs a Fable request once its utilization is known; the shared weekly one does otherwise.
+func TestGoverning(t *testing.T) {
+	var h history
+	h.record(0, on(quota.Fable, until(time.Hour, status("allowed"))))
+	if got := h.state.Governing(true); got != [2]quota.Window{quota.FiveHour, quota.SevenDay} {
+		t.Errorf("Fable request, utilization unknown: %v", got)
+	}
+	h.record(0, on(quota.Fable, used(0)))
+	if got := h.state.Governing(true); got != [2]quota.Window{quota.FiveHour, quota.Fable} {
+		t.Errorf("Fable request, utilization known: %v", got)
+	}
+	if got := h.state.Governing(false); got != [2]quota.Window{quota.FiveHour, quota.SevenDay} {
+		t.Errorf("other request: %v", got)
+	}
+}
+
+// SEL-5, QUO-4: which statuses reject which requests, utilization or not.
+func TestRejected(t *testing.T) {
+	const five, seven, fable = quota.FiveHour, quota.SevenDay, quota.Fable
+	tests := []struct {
+		name         string
+		sig          quota.Signal
+		other, fable bool
+	}{
+		{"nothing", quota.Signal{}, false, false},
+		{"5h", on(five, status("rejected")), true, true},
+		{"7d", on(seven, status("rejected")), true, true},
+		{"fable", on(fable, status("rejected")), false, true},
+		{"another word", on(five, status("Rejected")), false, false},
+		{"a warning", on(five, status("allowed_warning")), false, false},
+		{"aggregate alone", merged("rejected"), true, true},
+		{"aggregate beside a status", merged("rejected", on(seven, status("allowed"))), false, false},
+		{"aggregate beside a Fable status", merged("rejected", on(fable, status("rejected"))), false, true},
+		{"aggregate beside a utilization", merged("rejected", on(five, used(0.1))), true, true},
+	}
+	for _, tt := range tests {
+		var h history
+		h.record(0, tt.sig)
+		if got := h.state.Rejected(false, soft); got != tt.other {
+			t.Errorf("%s: rejected = %v for another model", tt.name, got)
+		}
+		if got := h.state.Rejected(true, soft); got != tt.fable {
+			t.Errorf("%s: rejected = %v for a Fable request", tt.name, got)
+		}
+	}
+}
+
+// SEL-5, QUO-13: an aggregate that only repeated what the windows said ends with them; one that stood alone outlives
+// windows that said nothing.
+func TestAggregateEndsWithItsWindows(t *testing.T) {
+	var repeated history
+	repeated.record(0, merged("rejected", on(quota.SevenDay, until(48*time.Hour, status("rejected")))))
+	if s := repeated.expired(48 * time.Hour); s.Rejected(false, soft) || s.Aggregate() != "rejected" {
+		t.Error("after the weekly reset the account serves again, though the aggregate is still stored")
+	}
+	var alone history
+	alone.record(0, merged("rejected", on(quota.FiveHour, until(time.Hour, used(0.3)))))
+	if s := alone.expired(time.Hour); !s.Rejected(false, soft) {
+		t.Error("an aggregate that stood alone still counts")
+	}
+}
+
+// SEL-6, SEL-7: at or above the threshold of a governing window.
+func TestNearAndOverHard(t *testing.T) {
+	const five, seven, fable = quota.FiveHour, quota.SevenDay, quota.Fable
+	tests := []struct {
+		name       string
+		sig        quota.Signal
+		fable      bool
+		near, hard bool
+	}{
+		{"nothing", quota.Signal{}, false, false, false},
+		{"below", on(five, used(0.79)), false, false, false},
+		{"at the soft threshold", on(five, used(0.8)), false, true, false},
+		{"at the hard threshold", on(five, used(0.98)), false, true, true},
+		{"weekly", on(seven, used(0.9)), false, true, false},
+		{"Fable's window, another model", on(fable, used(1)), false, false, false},
+		{"Fable's window", on(fable, used(1)), true, true, true},
+		{"weekly, Fable known", merged("", on(seven, used(1)), on(fable, used(0.1))), true, false, false},
+		{"rejected without a utilization", on(seven, status("rejected")), false, true, true},
+	}
+	for _, tt := range tests {
+		var h history
+		h.record(0, tt.sig)
+		near, hard := h.state.Near(tt.fable, soft), h.state.OverHard(tt.fable, soft, quota.DefaultHard)
+		if near != tt.near || hard != tt.hard {
+			t.Errorf("%s: near %v over hard %v", tt.name, near, hard)
+		}
+	}
+}
+
+// FO-12: a reading of a request that was sent after the rejection came, and that is below the soft threshold, outranks
+// the rejection, which stays stored.
+func TestNewerReadingOutranksRejection(t *testing.T) {
+	five := on(quota.FiveHour, until(4*time.Hour, status("rejected")))
+	both := merged("rejected", five, on(quota.SevenDay, until(48*time.Hour, status("rejected"))))
+	aggregate := merged("rejected", on(quota.FiveHour, used(1)), on(quota.SevenDay, used(0.5)))
+	low5, low7 := on(quota.FiveHour, used(0.79)), on(quota.SevenDay, used(0.1))
+	tests := []struct {
+		name      string
+		rejection quota.Signal
+		reading   quota.Signal
+		sent      time.Duration // after the rejection was received
+		rejected  bool
+	}{
+		{"newer and low", five, low5, 1, false},
+		{"sent before it came", five, low5, -1, true},
+		{"sent in the same instant", five, low5, 0, true},
+		{"not low", five, on(quota.FiveHour, used(0.8)), 1, true},
+		{"another window", five, low7, 1, true},
+		{"one of two", both, low5, 1, true},
+		{"both", both, merged("", low5, low7), 1, false},
+		{"aggregate, one of two reported", aggregate, low5, 1, true},
+		{"aggregate, all reported", aggregate, merged("", low5, low7), 1, false},
+		{"aggregate, nothing reported", merged("rejected"), quota.Signal{}, 1, true},
+	}
+	for _, tt := range tests {
+		var s quota.State
+		s.Record(tt.rejection, at(-time.Second), at(0))
+		if !s.Rejected(false, soft) {
+			t.Fatalf("%s: not rejected to begin with", tt.name)
+		}
+		s.Record(tt.reading, at(tt.sent), at(time.Minute))
+		if got := s.Rejected(false, soft); got != tt.rejected {
+			t.Errorf("%s: rejected = %v", tt.name, got)
+		}
+		if w := quota.FiveHour; s.Status(w) != tt.rejection.Windows[w].Status || s.Aggregate() != tt.rejection.Status {
+			t.Errorf("%s: the stored verdict changed to %q, %q", tt.name, s.Status(w), s.Aggregate())
+		}
+	}
+}
+
+// FO-12: a refusal after the reading is newer and counts again.
+func TestNextRejectionCountsAgain(t *testing.T) {
+	var s quota.State
+	rejection := on(quota.FiveHour, until(4*time.Hour, status("rejected")))
+	s.Record(rejection, at(-time.Second), at(0))
+	s.Record(on(quota.FiveHour, used(0.2)), at(1), at(time.Minute))
+	s.Record(rejection, at(time.Minute), at(2*time.Minute))
+	if !s.Rejected(false, soft) {
+		t.Error("the newer rejection does not count")
+	}
+}
+
+// FO-12: how long a rejection can last at most.
+func TestRelief(t *testing.T) {
+	var s quota.State
+	s.Record(merged("", on(quota.FiveHour, resets(time.Hour)), on(quota.SevenDay, resets(48*time.Hour))), at(0), at(0))
+	tests := []struct {
+		name  string
+		named quota.Set
+		now   time.Duration
+		want  any
+	}{
+		{"one window", quota.Of(quota.FiveHour), 0, time.Hour},
+		{"the later of two", quota.Of(quota.FiveHour, quota.SevenDay), 0, 48 * time.Hour},
+		{"an unknown reset", quota.Of(quota.Fable), 0, nil},
+		{"one of them unknown", quota.Of(quota.FiveHour, quota.Fable), 0, nil},
+		{"passed", quota.Of(quota.FiveHour), time.Hour, nil},
+		{"the aggregate", 0, 0, 48 * time.Hour},
+	}
+	for _, tt := range tests {
+		var got any
+		if r, ok := s.Relief(tt.named, at(tt.now)); ok {
+			got = r.Sub(start)
+		}
+		if got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+	var unseen quota.State
+	if _, ok := unseen.Relief(0, at(0)); ok {
+		t.Error("no reset is known")
+	}
+}
+
+func TestSignalNamesItsRejections(t *testing.T) {
+	sig := merged("rejected", on(quota.FiveHour, status("allowed")), on(quota.Fable, status("rejected")))
+	if got := sig.Rejected(); got != quota.Of(quota.Fable) {
+		t.Errorf("got %b", got)
+	}
+}
