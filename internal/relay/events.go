@@ -1,0 +1,149 @@
+package relay
+
+import (
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"shunt/internal/anthropic"
+)
+
+// events relays an uncompressed event stream. Two parties act on it under the lock: the goroutine that reads the upstream,
+// and the timer that ends a hold and fills silences. Both stop when ended is set.
+type events struct {
+	mu       sync.Mutex
+	out      *output
+	options  Options
+	head     []byte // held back so far
+	held     bool
+	ended    bool
+	last     time.Time // of the upstream's last byte or our last ping
+	boundary anthropic.Boundary
+	meter    anthropic.StreamMeter
+	timer    *time.Timer
+}
+
+func relayEvents(out *output, a Answer, o Options) Result {
+	out.flushEach, out.eventStream = true, true
+	s := &events{out: out, options: o, held: a.Status == http.StatusOK && (o.Hold || o.Model != ""), last: time.Now()}
+	pause := o.KeepAlive
+	if s.held {
+		pause = HoldLimit
+		if o.KeepAlive > 0 {
+			pause = min(o.KeepAlive, HoldLimit)
+		}
+	} else {
+		out.head()
+		out.send()
+	}
+	if pause > 0 {
+		s.mu.Lock()
+		s.timer = time.AfterFunc(pause, s.tick)
+		s.mu.Unlock()
+	}
+	return s.run(a.Body)
+}
+
+const eventBufferSize = 8 << 10
+
+var eventBufferPool = sync.Pool{New: func() any { return new([eventBufferSize]byte) }}
+
+func (s *events) run(body io.Reader) Result {
+	buf := eventBufferPool.Get().(*[eventBufferSize]byte)
+	defer eventBufferPool.Put(buf)
+	for {
+		n, err := body.Read(buf[:])
+		if goOn := s.accept(buf[:n], err); !goOn {
+			return s.out.result
+		}
+	}
+}
+
+// accept takes what one read of the upstream gave and reports whether to read on.
+func (s *events) accept(p []byte, readErr error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(p) > 0 {
+		s.last = time.Now()
+		s.boundary.Write(p)
+		s.meter.Write(p)
+	}
+	if !s.held {
+		s.out.send(p)
+	} else if len(p) > 0 {
+		s.head = append(s.head, p...)
+		first, found := anthropic.FirstEvent(s.head)
+		if found && s.options.Hold && first.Name == "error" {
+			if kind, _, ok := anthropic.ParseError(first.Data); ok && refuses(kind) {
+				s.out.result.Refusal, s.out.result.Head = kind, s.head
+				s.end()
+				return false
+			}
+		}
+		if found || len(s.head) >= HeadLimit {
+			s.release()
+		}
+	}
+	if readErr == nil && s.out.result.ClientErr == nil {
+		return true
+	}
+	if s.held {
+		s.release()
+	}
+	s.out.result.Broken = readErr != nil && readErr != io.EOF
+	s.out.result.Cut = readErr != nil && s.out.answer.Status == http.StatusOK && !s.meter.Complete()
+	s.end()
+	return false
+}
+
+// refuses reports whether a stream that starts with this error is a failure before the first byte (FO-11).
+func refuses(kind anthropic.ErrorType) bool {
+	return kind == anthropic.TypeOverloaded || kind == anthropic.TypeAPI || kind == anthropic.TypeRateLimit
+}
+
+// release sends the head that was held back.
+func (s *events) release() {
+	s.held = false
+	s.out.head()
+	segments := [][]byte{s.head}
+	if first, found := anthropic.FirstEvent(s.head); found && s.options.Model != "" && first.DataSpan != (anthropic.Span{}) {
+		if span, ok := anthropic.StartModel(first.Data); ok {
+			span.Start += first.DataSpan.Start
+			span.End += first.DataSpan.Start
+			segments, _ = anthropic.Splice(s.head, anthropic.Edit{Span: span, With: anthropic.QuoteModel(s.options.Model)})
+		}
+	}
+	s.out.send(segments...)
+	s.head = nil
+}
+
+// tick ends a hold that lasted too long and fills a silence with a ping.
+func (s *events) tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	if s.held {
+		s.release()
+	}
+	if s.options.KeepAlive == 0 {
+		return
+	}
+	if time.Since(s.last) >= s.options.KeepAlive {
+		if s.boundary.AtEnd() && !s.meter.Complete() {
+			s.out.send(anthropic.Ping)
+		}
+		s.last = time.Now()
+	}
+	s.timer.Reset(s.options.KeepAlive - time.Since(s.last))
+}
+
+func (s *events) end() {
+	s.ended = true
+	s.out.result.Usage = s.meter.Usage()
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}

@@ -1,0 +1,216 @@
+// Package relay carries one upstream answer to the client as it arrives: it holds the head of a pooled event stream until
+// the first event tells whether the answer is one, puts pings into long silences, restores the model name, counts tokens
+// and notices when the answer was cut. It does not choose accounts and keeps nothing between answers.
+//
+// Back-pressure is the client's own: nothing is read from the upstream while a write to the client blocks, and an answer
+// holds one small buffer plus at most [HeadLimit] bytes (WIRE-13). Each answer belongs to the goroutine that relays it.
+package relay
+
+import (
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"shunt/internal/anthropic"
+)
+
+// HeadLimit bounds what is held back of an answer, in bytes (FO-11, RTE-3).
+const HeadLimit = 64 << 10
+
+// HoldLimit bounds how long the head of a stream is held back (FO-11).
+const HoldLimit = 30 * time.Second
+
+// Answer is an upstream's response.
+type Answer struct {
+	Status int
+	Header http.Header // as the upstream sent it
+	Body   io.Reader
+	Length int64 // of the body in bytes; -1 when unknown
+}
+
+// Options say how an answer is relayed.
+type Options struct {
+	// KeepAlive is the silence after which a ping goes into an event stream (WIRE-12); 0 is never.
+	KeepAlive time.Duration
+	// Hold keeps the head of an event stream back until its first event (FO-11).
+	Hold bool
+	// Model is the name the client asked for, put back into the answer (RTE-3); empty leaves the answer alone.
+	Model string
+	// Commit runs once, right before the head goes to the client, and sets the headers that are to be sent.
+	Commit func(http.Header)
+}
+
+// Result is what became of an answer.
+type Result struct {
+	// Refusal is the error type of a held stream's first event. Then nothing was sent, Commit did not run, Head holds
+	// what was read and the rest is still in the body.
+	Refusal anthropic.ErrorType
+	Head    []byte
+
+	FirstByte time.Time // when the first byte of the body went out; zero if none did
+	Sent      int64     // body bytes
+	Usage     anthropic.Usage
+	// Cut says that the answer ended before it was complete (FO-9). Broken says that the upstream's connection failed, so
+	// that the client's must not be ended as if all were well.
+	Cut, Broken bool
+	// ClientErr is the failure to write to the client.
+	ClientErr error
+}
+
+// IsEventStream reports whether an answer is server-sent events, compressed or not.
+func IsEventStream(h http.Header) bool {
+	media, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return err == nil && media == "text/event-stream"
+}
+
+// IsPlain reports whether a body can be read as it is.
+func IsPlain(h http.Header) bool {
+	encoding := h.Get("Content-Encoding")
+	return encoding == "" || encoding == "identity"
+}
+
+// Relay sends the answer to the client and returns when the last byte is sent, the client has gone, the upstream broke
+// off or a held stream turned out to be a refusal.
+func Relay(w http.ResponseWriter, a Answer, o Options) Result {
+	out := &output{w: w, flush: http.NewResponseController(w), answer: a, commit: o.Commit}
+	switch plain := IsPlain(a.Header); {
+	case IsEventStream(a.Header) && plain:
+		return relayEvents(out, a, o)
+	case IsEventStream(a.Header):
+		out.flushEach, out.eventStream = true, true
+		return relayBytes(out, a.Body, nil)
+	case plain && o.Model != "" && a.Status == http.StatusOK:
+		return relayRestored(out, a, o.Model)
+	case plain:
+		return relayBytes(out, a.Body, new(anthropic.AnswerMeter))
+	default:
+		return relayBytes(out, a.Body, nil)
+	}
+}
+
+// output is the client's side of an answer.
+type output struct {
+	w           http.ResponseWriter
+	flush       *http.ResponseController
+	answer      Answer
+	commit      func(http.Header)
+	eventStream bool
+	flushEach   bool
+	grown       int // bytes the body is longer than the upstream said
+	result      Result
+}
+
+// head sends status and headers.
+func (out *output) head() {
+	header := out.w.Header()
+	if out.commit != nil {
+		out.commit(header)
+	}
+	if out.answer.Header["Content-Type"] == nil {
+		header["Content-Type"] = nil
+	}
+	header.Del("Content-Length")
+	switch {
+	case out.eventStream:
+		header.Set("X-Accel-Buffering", "no")
+	case out.answer.Length >= 0:
+		header.Set("Content-Length", strconv.FormatInt(out.answer.Length+int64(out.grown), 10))
+	default:
+		out.flushEach = true
+	}
+	out.w.WriteHeader(out.answer.Status)
+}
+
+// send writes body bytes and reports whether the client is still there.
+func (out *output) send(segments ...[]byte) bool {
+	for _, p := range segments {
+		if len(p) == 0 || out.result.ClientErr != nil {
+			continue
+		}
+		if out.result.FirstByte.IsZero() {
+			out.result.FirstByte = time.Now()
+		}
+		n, err := out.w.Write(p)
+		out.result.Sent += int64(n)
+		out.result.ClientErr = err
+	}
+	if out.flushEach && out.result.ClientErr == nil {
+		out.result.ClientErr = out.flush.Flush()
+	}
+	return out.result.ClientErr == nil
+}
+
+type meter interface {
+	Write(p []byte)
+	Usage() anthropic.Usage
+}
+
+// relayBytes relays a body that is not looked into, except to count its tokens.
+func relayBytes(out *output, body io.Reader, m meter) Result {
+	out.head()
+	return copyBody(out, body, m)
+}
+
+func copyBody(out *output, body io.Reader, m meter) Result {
+	buf := bufferPool.Get().(*[bufferSize]byte)
+	defer bufferPool.Put(buf)
+	for {
+		n, err := body.Read(buf[:])
+		if n > 0 {
+			if m != nil {
+				m.Write(buf[:n])
+			}
+			if !out.send(buf[:n]) {
+				break
+			}
+		}
+		if err != nil {
+			out.result.Broken = err != io.EOF
+			out.result.Cut = out.result.Broken
+			break
+		}
+	}
+	if m != nil {
+		out.result.Usage = m.Usage()
+	}
+	return out.result
+}
+
+const bufferSize = 32 << 10
+
+var bufferPool = sync.Pool{New: func() any { return new([bufferSize]byte) }}
+
+// relayRestored relays a JSON answer with its model put back: the head is read until the model is found.
+func relayRestored(out *output, a Answer, model string) Result {
+	m := new(anthropic.AnswerMeter)
+	head := make([]byte, 0, 4<<10)
+	var failed error
+	var span anthropic.Span
+	found := false
+	for !found && failed == nil && len(head) < HeadLimit {
+		if len(head) == cap(head) {
+			head = append(head, 0)[:len(head)]
+		}
+		n, err := a.Body.Read(head[len(head):min(cap(head), HeadLimit)])
+		head, failed = head[:len(head)+n], err
+		span, found = anthropic.AnswerModel(head)
+	}
+	segments := [][]byte{head}
+	if found {
+		edit := anthropic.Edit{Span: span, With: anthropic.QuoteModel(model)}
+		out.grown = len(edit.With) - (span.End - span.Start)
+		segments, _ = anthropic.Splice(head, edit)
+	}
+	out.head()
+	m.Write(head)
+	if !out.send(segments...) || failed != nil {
+		out.result.Broken = failed != nil && failed != io.EOF
+		out.result.Cut = out.result.Broken
+		out.result.Usage = m.Usage()
+		return out.result
+	}
+	return copyBody(out, a.Body, m)
+}
