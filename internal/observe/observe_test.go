@@ -83,14 +83,14 @@ func whole() observe.Record {
 	return observe.Record{
 		Time: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), RequestID: "r-1", Session: "0a1b2c3d", Path: "/v1/messages",
 		Provider: "anthropic", Account: "home", Why: "sticky", Model: "claude-sonnet-4-5", Stream: true, Status: 200,
-		End: observe.Cut, Attempts: 2, Rotations: []observe.Rotation{{From: "work", Reason: "rejected"}},
+		End: observe.Cut, Error: "cut", Attempts: 2, Rotations: []observe.Rotation{{From: "work", Reason: "rejected"}},
 		TTFB: observe.Millis(1500 * time.Microsecond), Duration: observe.Millis(2 * time.Second), BytesIn: 115000, BytesOut: 900,
 		Tokens: &observe.Tokens{Input: 1, Output: 2, CacheRead: 3, CacheCreation: 4},
 	}
 }
 
 const wholeJSON = `"request_id":"r-1","session":"0a1b2c3d","path":"/v1/messages","provider":"anthropic","account":"home",` +
-	`"why":"sticky","model":"claude-sonnet-4-5","stream":true,"status":200,"end":"cut","attempts":2,` +
+	`"why":"sticky","model":"claude-sonnet-4-5","stream":true,"status":200,"end":"cut","error":"cut","attempts":2,` +
 	`"rotations":[{"from":"work","reason":"rejected"}],"ttfb_ms":1.5,"duration_ms":2000,"bytes_in":115000,"bytes_out":900,` +
 	`"tokens":{"input":1,"output":2,"cache_read":3,"cache_creation":4}}`
 

@@ -22,6 +22,7 @@ type Record struct {
 	Stream    bool       `json:"stream,omitempty"`
 	Status    int        `json:"status,omitempty"` // 0: the client left before there was one
 	End       End        `json:"end,omitempty"`
+	Error     string     `json:"error,omitempty"`    // the message of shunt's own answer
 	Attempts  int        `json:"attempts,omitempty"` // calls of an upstream
 	Rotations []Rotation `json:"rotations,omitempty"`
 	TTFB      Millis     `json:"ttfb_ms,omitempty"` // from arrival to the first byte for the client
@@ -110,6 +111,7 @@ func (r *Record) Log(ctx context.Context, log *slog.Logger) {
 	text("model", clip(r.Model))
 	attrs = append(attrs, slog.Bool("stream", r.Stream), slog.Int("status", r.Status))
 	text("end", string(r.End))
+	text("error", r.Error)
 	attrs = append(attrs, slog.Int("attempts", r.Attempts))
 	if len(r.Rotations) > 0 {
 		attrs = append(attrs, slog.Any("rotations", r.Rotations))
