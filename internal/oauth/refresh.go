@@ -1,0 +1,185 @@
+package oauth
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+
+	"shunt/internal/secret"
+)
+
+const (
+	// Timeout is how long a refresh may take, from dialling to the end of the reply (TOK-7c).
+	Timeout = 30 * time.Second
+
+	defaultLifetime = time.Hour
+	maxLifetime     = 10 * 365 * 24 * time.Hour
+	maxReply        = 1 << 20
+)
+
+// ErrInvalidGrant reports that the provider will not take this refresh token again (TOK-7). Every other error leaves
+// that open.
+var ErrInvalidGrant = errors.New("the refresh token was refused (invalid_grant)")
+
+// StatusError is an answer of the token endpoint that holds no grant.
+type StatusError struct {
+	Status int
+	Code   string // the answer's error field if it is a plain word, else empty
+}
+
+func (e *StatusError) Error() string {
+	if e.Code != "" {
+		return fmt.Sprintf("the token endpoint answered %d (%s)", e.Status, e.Code)
+	}
+	return fmt.Sprintf("the token endpoint answered %d", e.Status)
+}
+
+// Is makes an answer with the code invalid_grant an [ErrInvalidGrant].
+func (e *StatusError) Is(target error) bool {
+	return target == ErrInvalidGrant && e.Code == "invalid_grant"
+}
+
+// Grant is what the provider gave for a refresh token.
+type Grant struct {
+	AccessToken  secret.String
+	RefreshToken secret.String // zero: the one that was sent stays valid
+	Lifetime     time.Duration // of the access token, from the moment the request was sent
+}
+
+// Client talks to one vendor's token endpoint.
+type Client struct {
+	vendor Vendor
+	http   http.Client
+}
+
+// NewClient returns a client that sends over transport, or over one of its own when that is nil.
+func NewClient(v Vendor, transport http.RoundTripper) *Client {
+	if transport == nil {
+		transport = newTransport(strings.HasPrefix(v.TokenURL, "http:"))
+	}
+	return &Client{v, http.Client{
+		Transport: transport,
+		// A redirect would carry the refresh token to a place that nobody chose (TOK-7c).
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// newTransport dials for each call: they are rare, and a kept connection that just died would make net/http send a
+// refresh token twice.
+func newTransport(onlyLoopback bool) *http.Transport {
+	dialer := &net.Dialer{Timeout: 10 * time.Second}
+	if onlyLoopback {
+		dialer.Control = func(_, address string, _ syscall.RawConn) error {
+			host, _, err := net.SplitHostPort(address)
+			if err != nil || !loopback(host) {
+				return fmt.Errorf("%s is no loopback address", address)
+			}
+			return nil
+		}
+	}
+	return &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         dialer.DialContext,
+		ForceAttemptHTTP2:   true,
+		TLSHandshakeTimeout: 10 * time.Second,
+		DisableKeepAlives:   true,
+	}
+}
+
+// Refresh exchanges a refresh token (TOK-3). The provider may rotate it: once the request is out, an error other than
+// [ErrInvalidGrant] leaves open whether the token is still good, so ctx should not be one that a client can end (TOK-5).
+// No error quotes a token.
+func (c *Client) Refresh(ctx context.Context, refreshToken secret.String) (Grant, error) {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	body, err := json.Marshal(map[string]string{
+		"grant_type":    "refresh_token",
+		"refresh_token": refreshToken.Reveal(),
+		"client_id":     c.vendor.ClientID,
+		"scope":         c.vendor.Scope,
+	})
+	if err != nil {
+		return Grant{}, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.vendor.TokenURL, bytes.NewReader(body))
+	if err != nil {
+		return Grant{}, err
+	}
+	req.GetBody = nil // no silent resend
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "shunt")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return Grant{}, err
+	}
+	defer resp.Body.Close()
+	reply, err := io.ReadAll(io.LimitReader(resp.Body, maxReply+1))
+	if err != nil {
+		return Grant{}, fmt.Errorf("read the reply of the token endpoint: %w", err)
+	}
+	if len(reply) > maxReply {
+		return Grant{}, fmt.Errorf("the reply of the token endpoint has more than %d bytes", maxReply)
+	}
+	return parseReply(resp.StatusCode, reply)
+}
+
+// parseReply reads each field alone, because a lifetime in an unexpected form must not cost the tokens beside it.
+func parseReply(status int, reply []byte) (Grant, error) {
+	var fields map[string]json.RawMessage
+	decodeErr := json.Unmarshal(reply, &fields)
+	access := word(fields["access_token"])
+	if status/100 != 2 || access == "" {
+		if status/100 == 2 && fields["error"] == nil {
+			return Grant{}, noGrant(decodeErr)
+		}
+		return Grant{}, &StatusError{status, code(fields["error"])}
+	}
+	return Grant{
+		AccessToken:  secret.New(access),
+		RefreshToken: secret.New(word(fields["refresh_token"])),
+		Lifetime:     lifetime(fields["expires_in"]),
+	}, nil
+}
+
+func noGrant(decodeErr error) error {
+	if decodeErr != nil {
+		return errors.New("the reply of the token endpoint is no JSON object") // the cause would quote the reply
+	}
+	return errors.New("the reply of the token endpoint has no access_token")
+}
+
+// word is a JSON string without the white space around it; anything else is empty.
+func word(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return strings.TrimSpace(s)
+}
+
+// code keeps an error field only if it looks like one, so that nothing that a server echoes reaches a log.
+func code(raw json.RawMessage) string {
+	s := word(raw)
+	if len(s) > 64 || strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_") != "" {
+		return ""
+	}
+	return s
+}
+
+func lifetime(raw json.RawMessage) time.Duration {
+	var seconds float64
+	if json.Unmarshal(raw, &seconds) != nil || seconds <= 0 {
+		return defaultLifetime
+	}
+	return time.Duration(math.Min(seconds, maxLifetime.Seconds()) * float64(time.Second))
+}
