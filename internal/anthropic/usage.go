@@ -30,7 +30,7 @@ func (u *Usage) read(object []byte) {
 }
 
 // maxHeld bounds, in bytes, each piece of an answer that a meter holds back until it is whole.
-const maxHeld = 32 << 10
+const maxHeld = 24 << 10
 
 // hold appends as much of p as the bound allows.
 func hold(dst, p []byte) []byte { return append(dst, p[:min(len(p), maxHeld-len(dst))]...) }

@@ -1,0 +1,257 @@
+package anthropic_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+
+	"shunt/internal/anthropic"
+)
+
+const (
+	messageStart = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"claude-sonnet-4-5\",\"content\":[]," +
+		"\"usage\":{\"input_tokens\":11,\"cache_creation_input_tokens\":22,\"cache_read_input_tokens\":33,\"cache_creation\":{\"input_tokens\":9},\"output_tokens\":1}}}\n\n"
+	textDelta    = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\" and then\"}}\n\n"
+	messageDelta = "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":44}}\n\n"
+	messageStop  = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
+	liar         = "event: content_block_delta\ndata: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":999}}\n\n"
+)
+
+var fullUsage = anthropic.Usage{Input: 11, CacheCreation: 22, CacheRead: 33, Output: 44, Known: true}
+
+// OBS-1, FO-9: what a stream cost and whether it came to its end.
+func TestStreamMeter(t *testing.T) {
+	unnamed := func(s string) string {
+		lines := strings.SplitAfter(s, "\n")
+		return strings.Join(lines[1:], "")
+	}
+	for _, tt := range []struct {
+		name, stream string
+		usage        anthropic.Usage
+		complete     bool
+	}{
+		{"whole", messageStart + string(anthropic.Ping) + textDelta + liar + messageDelta + messageStop, fullUsage, true},
+		{"without event fields", unnamed(messageStart) + unnamed(textDelta) + unnamed(messageDelta) + unnamed(messageStop), fullUsage, true},
+		{"byte order mark", "\ufeff" + messageStart, anthropic.Usage{Input: 11, CacheCreation: 22, CacheRead: 33, Output: 1, Known: true}, false},
+		{"cut", messageStart + textDelta + messageDelta, fullUsage, false},
+		{"cut before the last blank line", messageStart + messageDelta + strings.TrimSuffix(messageStop, "\n"), fullUsage, false},
+		{"error event", "event: error\ndata: " + overloaded + "\n\n", anthropic.Usage{}, true},
+		{"data on several lines", "event: message_delta\ndata: {\"usage\":\ndata: {\"output_tokens\":\ndata: 5}}\n\n", anthropic.Usage{Output: 5, Known: true}, false},
+		{"event field after the data", "data: {\"usage\":{\"output_tokens\":5}}\nevent: message_delta\n\n", anthropic.Usage{Output: 5, Known: true}, false},
+		{"later counts replace earlier ones", messageStart + "event: message_delta\ndata: {\"usage\":{\"input_tokens\":5,\"cache_read_input_tokens\":null,\"output_tokens\":-1}}\n\n", anthropic.Usage{Input: 5, CacheCreation: 22, CacheRead: 33, Output: 1, Known: true}, false},
+		{"unreadable", "event: message_start\ndata: {\"message\":{\"usage\":[1]}}\n\nevent: message_delta\ndata: oops\n\nevent: message_delta\ndata: {\"usage\":{\"output_tokens\":\"5\"}}\n\n", anthropic.Usage{}, false},
+		{"no data", "event: message_stop\n\n", anthropic.Usage{}, false},
+		{"nothing", "", anthropic.Usage{}, false},
+	} {
+		for ending, end := range map[string]string{"LF": "\n", "CRLF": "\r\n", "CR": "\r"} {
+			t.Run(tt.name+" "+ending, func(t *testing.T) {
+				stream := []byte(strings.ReplaceAll(tt.stream, "\n", end))
+				for size := 1; size <= len(stream)+1; size += 1 + size/8 {
+					var m anthropic.StreamMeter
+					for rest := stream; len(rest) > 0; {
+						n := min(size, len(rest))
+						m.Write(rest[:n])
+						rest = rest[n:]
+					}
+					if m.Usage() != tt.usage || m.Complete() != tt.complete {
+						t.Fatalf("in chunks of %d: %+v, complete %v; want %+v, %v", size, m.Usage(), m.Complete(), tt.usage, tt.complete)
+					}
+				}
+			})
+		}
+	}
+}
+
+// OBS-1: a JSON answer of any size tells its usage, wherever that stands.
+func TestAnswerMeter(t *testing.T) {
+	const usage = `"usage":{"input_tokens":11,"cache_creation_input_tokens":22,"cache_read_input_tokens":33,"cache_creation":{"output_tokens":7},"output_tokens":44}`
+	content := `"content":[{"type":"text","text":"a \"b\" \\\\\" {[ \"usage\":{\"input_tokens\":9}"},{"usage":{"input_tokens":8}}]`
+	for _, tt := range []struct {
+		name, doc string
+		want      anthropic.Usage
+	}{
+		{"after the content", `{"id":"msg_1",` + content + `,` + usage + `}`, fullUsage},
+		{"before the content", `{` + usage + `,` + content + `}`, fullUsage},
+		{"white space", "\n{ " + content + " ,\n \"us\\u0061ge\" : { \"output_tokens\" : 5 } }\n", anthropic.Usage{Output: 5, Known: true}},
+		{"a value called usage", `{"a":"usage","b":{"input_tokens":1}}`, anthropic.Usage{}},
+		{"null", `{"usage":null}`, anthropic.Usage{}},
+		{"count_tokens", `{"input_tokens":5}`, anthropic.Usage{}},
+		{"array", `[{"usage":{"input_tokens":5}},"usage",{"input_tokens":5}]`, anthropic.Usage{}},
+		{"after the document", `{} {"usage":{"input_tokens":5}}`, anthropic.Usage{}},
+		{"cut", `{"usage":{"input_tokens":5}`, anthropic.Usage{}},
+		{"not JSON", `<html>"usage":{"input_tokens":5}`, anthropic.Usage{}},
+		{"nothing", ``, anthropic.Usage{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for size := 1; size <= len(tt.doc)+1; size++ {
+				var m anthropic.AnswerMeter
+				for rest := tt.doc; rest != ""; {
+					n := min(size, len(rest))
+					m.Write([]byte(rest[:n]))
+					rest = rest[n:]
+				}
+				if m.Usage() != tt.want {
+					t.Fatalf("in chunks of %d: %+v, want %+v", size, m.Usage(), tt.want)
+				}
+			}
+		})
+	}
+}
+
+// FuzzStreamMeter: chunking never matters, and a plain reader of the whole stream agrees (OBS-1).
+func FuzzStreamMeter(f *testing.F) {
+	for _, seed := range []string{
+		messageStart + textDelta + messageDelta + messageStop,
+		strings.ReplaceAll(messageStart+string(anthropic.Ping)+liar+messageStop, "\n", "\r\n"),
+		"data:{\"type\":\"message_delta\",\"usage\":{\"output_tokens\":1}}\r\r", "event: error\ndata\n\n", "event: x\nevents: y\nevent: message_stop\ndata: \n\n", "\ufeff: c\n\n",
+	} {
+		f.Add([]byte(seed), uint64(0b110101))
+	}
+	f.Fuzz(func(t *testing.T, stream []byte, cuts uint64) {
+		var whole, chunked anthropic.StreamMeter
+		whole.Write(stream)
+		for _, chunk := range chunksOf(stream, cuts) {
+			chunked.Write(chunk)
+		}
+		if whole.Usage() != chunked.Usage() || whole.Complete() != chunked.Complete() {
+			t.Fatalf("in one chunk %+v, %v; in several %+v, %v", whole.Usage(), whole.Complete(), chunked.Usage(), chunked.Complete())
+		}
+		var want anthropic.Usage
+		complete := false
+		for _, ev := range plainEvents(stream) {
+			if !json.Valid([]byte(ev.data)) && (ev.name == "message_start" || ev.name == "message_delta") {
+				return // what can be made out of malformed data is not promised
+			}
+			switch ev.name {
+			case "message_start":
+				addPlainUsage(&want, plainMember(plainMember([]byte(ev.data), "message"), "usage"))
+			case "message_delta":
+				addPlainUsage(&want, plainMember([]byte(ev.data), "usage"))
+			case "message_stop", "error":
+				complete = true
+			}
+		}
+		if whole.Usage() != want || whole.Complete() != complete {
+			t.Fatalf("%+v, %v; reference %+v, %v", whole.Usage(), whole.Complete(), want, complete)
+		}
+	})
+}
+
+// FuzzAnswerMeter: chunking never matters, and encoding/json agrees (OBS-1).
+func FuzzAnswerMeter(f *testing.F) {
+	for _, seed := range []string{
+		`{"content":[{"text":"\\\"usage\":{"}],"usage":{"input_tokens":1,"output_tokens":2}}`, `{"us\u0061ge":{"input_tokens":1},"usage":null}`,
+		`{"usage":{"cache_read_input_tokens":1.5,"cache_creation_input_tokens":3}} x`, `[{"usage":{"input_tokens":1}}]`, `{"a":{"usage":{"input_tokens":1}},"":"\\"}`,
+	} {
+		f.Add([]byte(seed), uint64(0b110101))
+	}
+	f.Fuzz(func(t *testing.T, doc []byte, cuts uint64) {
+		var whole, chunked anthropic.AnswerMeter
+		whole.Write(doc)
+		for _, chunk := range chunksOf(doc, cuts) {
+			chunked.Write(chunk)
+		}
+		if whole.Usage() != chunked.Usage() {
+			t.Fatalf("in one chunk %+v; in several %+v", whole.Usage(), chunked.Usage())
+		}
+		if !json.Valid(doc) {
+			return
+		}
+		var want anthropic.Usage
+		for _, m := range plainMembers(doc) {
+			if m.key == "usage" {
+				addPlainUsage(&want, m.value)
+			}
+		}
+		if whole.Usage() != want {
+			t.Fatalf("%+v; reference %+v", whole.Usage(), want)
+		}
+	})
+}
+
+type plainMemberOf struct {
+	key   string
+	value json.RawMessage
+}
+
+// plainMembers are the members of a JSON object in order; none if raw is anything else.
+func plainMembers(raw []byte) (members []plainMemberOf) {
+	if !json.Valid(raw) || !bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("{")) {
+		return nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	if _, err := decoder.Token(); err != nil {
+		return nil
+	}
+	for decoder.More() {
+		key, err := decoder.Token()
+		var value json.RawMessage
+		if err != nil || decoder.Decode(&value) != nil {
+			return nil
+		}
+		members = append(members, plainMemberOf{key.(string), value})
+	}
+	return members
+}
+
+func plainMember(raw []byte, name string) (value []byte) {
+	for _, m := range plainMembers(raw) {
+		if m.key == name {
+			value = m.value
+		}
+	}
+	return value
+}
+
+func addPlainUsage(u *anthropic.Usage, raw []byte) {
+	fields := map[string]*int64{
+		"input_tokens": &u.Input, "output_tokens": &u.Output,
+		"cache_read_input_tokens": &u.CacheRead, "cache_creation_input_tokens": &u.CacheCreation,
+	}
+	for _, m := range plainMembers(raw) {
+		n, err := strconv.ParseInt(string(m.value), 10, 64)
+		if field := fields[m.key]; field != nil && err == nil && n >= 0 {
+			*field, u.Known = n, true
+		}
+	}
+}
+
+func BenchmarkStreamMeter(b *testing.B) {
+	stream := []byte(messageStart + strings.Repeat(textDelta, 2000) + messageDelta + messageStop)
+	for name, size := range map[string]int{"event": len(textDelta), "4KiB": 4 << 10, "32KiB": 32 << 10} {
+		b.Run("chunks of "+name, func(b *testing.B) {
+			b.SetBytes(int64(len(stream)))
+			b.ReportAllocs()
+			for b.Loop() {
+				var m anthropic.StreamMeter
+				for rest := stream; len(rest) > 0; {
+					n := min(size, len(rest))
+					m.Write(rest[:n])
+					rest = rest[n:]
+				}
+				if !m.Complete() {
+					b.Fatal("not complete")
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkAnswerMeter(b *testing.B) {
+	doc := []byte(`{"content":` + string(codingTurn(100_000)) + `,"usage":{"input_tokens":1}}`)
+	b.SetBytes(int64(len(doc)))
+	b.ReportAllocs()
+	for b.Loop() {
+		var m anthropic.AnswerMeter
+		for rest := doc; len(rest) > 0; {
+			n := min(4<<10, len(rest))
+			m.Write(rest[:n])
+			rest = rest[n:]
+		}
+		if !m.Usage().Known {
+			b.Fatal("no usage")
+		}
+	}
+}
