@@ -1,0 +1,29 @@
+# The work of the project, one target each. Everything needs Go; `test` and `e2e` also need Node.js with npm.
+
+.PHONY: build demo unit test e2e bench
+
+# One static binary; its version comes from the commit it is built from.
+build:
+	CGO_ENABLED=0 go build -trimpath -buildvcs=auto -o shunt ./cmd/shunt
+
+# A simulated provider, a gateway in front of it and some sessions: no account and no network needed.
+demo: build
+	./shunt demo
+
+# Format, vet, staticcheck, all tests with the race detector.
+unit:
+	go run ./scripts/verify unit
+
+# All that a change must pass: unit, every fuzz target for a few seconds, then the real clients.
+test:
+	scripts/install
+	go run ./scripts/verify test
+
+e2e:
+	scripts/install
+	go run ./scripts/verify e2e
+
+# shunt beside a bare reverse proxy: numbers, no verdict. FOR is the length of one measurement.
+FOR = 3s
+bench: build
+	cd bench && go run . -shunt ../shunt -for $(FOR)

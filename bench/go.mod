@@ -1,0 +1,3 @@
+module shunt/bench
+
+go 1.26.0

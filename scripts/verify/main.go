@@ -1,0 +1,83 @@
+// Command verify runs the project's checks and counts what ran, so that nothing passes by not running. A skipped test
+// counts as failed. The last line of its output is "N passed, N failed", and the exit code tells the same.
+//
+//	go run ./scripts/verify unit    format, vet, staticcheck, tests with the race detector
+//	go run ./scripts/verify test    the same, then a short run of every fuzz target, then the end-to-end tests
+//	go run ./scripts/verify e2e     the end-to-end tests alone
+//
+// It is run from the root of the repository; scripts/install has put there what the tests need.
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+)
+
+// A stage is one kind of check. Its run prints failures as they come and returns the count.
+type stage struct {
+	name string
+	run  func() count
+}
+
+// count is what a stage ran. A check that is no test counts as one.
+type count struct {
+	passed, failed int
+	what           string // in words: "14 packages, 312 tests"
+}
+
+// modules are the folders of the Go modules here; the nested ones keep their dependencies out of the main one.
+var modules = []string{".", "bench", "e2e"}
+
+// fuzzTime is how long each fuzz target runs.
+const fuzzTime = 5 * time.Second
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: verify unit|test|e2e")
+		os.Exit(2)
+	}
+	static := []stage{{"gofumpt", gofumpt}, {"vet", vet}, {"staticcheck", staticcheck}}
+	e2e := stage{"e2e", func() count { return goTest("e2e", "-count=1", "-timeout=10m", "./...") }}
+	var stages []stage
+	switch os.Args[1] {
+	case "unit":
+		stages = append(static, stage{"unit", func() count { return unit() }}, stage{"bench", benchModule})
+	case "test":
+		stages = append(static, stage{"unit", func() count { return unit("-shuffle=on") }}, stage{"bench", benchModule}, stage{"fuzz", fuzz}, e2e)
+	case "e2e":
+		stages = []stage{e2e}
+	default:
+		fmt.Fprintf(os.Stderr, "verify: unknown set of checks %q\n", os.Args[1])
+		os.Exit(2)
+	}
+	if !report(stages) {
+		os.Exit(1)
+	}
+}
+
+func unit(flags ...string) count {
+	return goTest(".", append(flags, "-race", "-timeout=10m", "./...")...)
+}
+
+func benchModule() count { return goTest("bench", "./...") }
+
+// report runs the stages, all of them even after a failure, and prints the summary.
+func report(stages []stage) bool {
+	var lines []string
+	var total count
+	for _, s := range stages {
+		fmt.Printf("== %s\n", s.name)
+		start := time.Now()
+		c := s.run()
+		total.passed += c.passed
+		total.failed += c.failed
+		lines = append(lines, fmt.Sprintf("%-12s %4d passed %4d failed %5.0f s  %s", s.name, c.passed, c.failed, time.Since(start).Seconds(), c.what))
+	}
+	fmt.Println("\n== summary")
+	for _, line := range lines {
+		fmt.Println(line)
+	}
+	fmt.Printf("\n%d passed, %d failed\n", total.passed, total.failed)
+	return total.failed == 0
+}
