@@ -22,7 +22,7 @@ type StreamMeter struct {
 type eventKind uint8
 
 const (
-	unnamed eventKind = iota // no event field yet: the data will tell
+	unnamed eventKind = iota // no event field so far: the data will tell
 	dull
 	messageStart
 	messageDelta
@@ -31,6 +31,8 @@ const (
 
 func kindOf(name string) eventKind {
 	switch name {
+	case "":
+		return unnamed
 	case "message_start":
 		return messageStart
 	case "message_delta":
