@@ -34,6 +34,7 @@ func TestParseError(t *testing.T) {
 		{`{"error":{"type":"permission_error","message":{"a":1}}}`, anthropic.TypePermission, ""},
 		{`{"error":{"type":"x","message":"y"},"cut`, "x", "y"},
 		{`{"error":{"type":"x","mess`, "", ""},
+		{`{"error":{"type":"x","message":"\y"}}`, "x", ""},
 		{`{"error":"invalid_grant"}`, "", ""},
 		{`{"error":{"message":"y"}}`, "", ""},
 		{`{"error":null}`, "", ""},

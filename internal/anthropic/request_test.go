@@ -25,6 +25,8 @@ func TestScanRouting(t *testing.T) {
 		{"white space", " \t\r\n{ \"model\" :\n\"m\"\t, \"stream\" : true }\r\n ", "m", `"m"`, true},
 		{"escaped key", `{"mod\u0065l":"m"}`, "m", `"m"`, false},
 		{"escaped value", `{"model":"a\u002db\/\"\ud83d\ude00\ud83d"}`, "a-b/\"😀\ufffd", `"a\u002db\/\"\ud83d\ude00\ud83d"`, false},
+		{"every escape", `{"model":"\"\\\/\b\f\n\r\t\u00C9"}`, "\"\\/\b\f\n\r\t\u00c9", `"\"\\\/\b\f\n\r\t\u00C9"`, false},
+		{"keys that only begin alike", `{"mod\u0065":1,"\u006dodels":1,"model\x":1,"model":"m"}`, "m", `"m"`, false},
 		{"ill-formed UTF-8 in the value", "{\"model\":\"a\xff\"}", "a\ufffd", "\"a\xff\"", false},
 		{"nested look-alikes", `{"messages":[{"model":"no","stream":true}],"x":{"model":"no"},"model":"yes"}`, "yes", `"yes"`, false},
 		{"look-alikes in strings", `{"a":"\"model\":\"no\",{[\\\\","model":"yes"}`, "yes", `"yes"`, false},
@@ -76,7 +78,7 @@ func TestScanRefuses(t *testing.T) {
 		`{"model":"hush","model":"hush"}`: twice, `{"model":"hush","\u006dodel":"b"}`: twice, `{"model":"hush","model":1}`: twice,
 		`{"model":1}`: kind, `{"model":null}`: kind, `{"model":["hush"]}`: kind, `{"model":{"a":"hush"}}`: kind,
 		`{"model":""}`:       empty,
-		`{"model":"hush\x"}`: literal, `{"model":"\u12g4"}`: literal, "{\"model\":\"hush\n\"}": literal,
+		`{"model":"hush\x"}`: literal, `{"model":"\u12g4"}`: literal, `{"model":"\u12"}`: literal, "{\"model\":\"hush\n\"}": literal,
 	} {
 		_, err := anthropic.Scan([]byte(body))
 		var invalid *anthropic.InvalidRequest
