@@ -84,6 +84,7 @@ func whole() observe.Record {
 		Time: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), RequestID: "r-1", Session: "0a1b2c3d", Path: "/v1/messages",
 		Provider: "anthropic", Account: "home", Why: "sticky", Model: "claude-sonnet-4-5", Stream: true, Status: 200,
 		End: observe.Cut, Error: "cut", Attempts: 2, Rotations: []observe.Rotation{{From: "work", Reason: "rejected"}},
+		Move: &observe.Move{From: "work", To: "home", Reason: "failover"},
 		TTFB: observe.Millis(1500 * time.Microsecond), Duration: observe.Millis(2 * time.Second), BytesIn: 115000, BytesOut: 900,
 		Tokens: &observe.Tokens{Input: 1, Output: 2, CacheRead: 3, CacheCreation: 4},
 	}
@@ -91,7 +92,7 @@ func whole() observe.Record {
 
 const wholeJSON = `"request_id":"r-1","session":"0a1b2c3d","path":"/v1/messages","provider":"anthropic","account":"home",` +
 	`"why":"sticky","model":"claude-sonnet-4-5","stream":true,"status":200,"end":"cut","error":"cut","attempts":2,` +
-	`"rotations":[{"from":"work","reason":"rejected"}],"ttfb_ms":1.5,"duration_ms":2000,"bytes_in":115000,"bytes_out":900,` +
+	`"rotations":[{"from":"work","reason":"rejected"}],"move":{"from":"work","to":"home","reason":"failover"},"ttfb_ms":1.5,"duration_ms":2000,"bytes_in":115000,"bytes_out":900,` +
 	`"tokens":{"input":1,"output":2,"cache_read":3,"cache_creation":4}}`
 
 // OBS-1: the JSON form is read back by the simulator (SIM-1), and the log line uses its names.
@@ -119,7 +120,7 @@ func TestRecordForms(t *testing.T) {
 	}
 	out.Reset()
 	record.Log(t.Context(), observe.NewLogger(&out, slog.LevelInfo, "text", false))
-	if !strings.Contains(out.String(), ` rotations="[work: rejected]" ttfb_ms=1.5 duration_ms=2000 `) {
+	if !strings.Contains(out.String(), ` rotations="[work: rejected]" move.from=work move.to=home move.reason=failover ttfb_ms=1.5 duration_ms=2000 `) {
 		t.Errorf("logged %s", out.String())
 	}
 	out.Reset()

@@ -25,6 +25,7 @@ type Record struct {
 	Error     string     `json:"error,omitempty"`    // the message of shunt's own answer
 	Attempts  int        `json:"attempts,omitempty"` // calls of an upstream
 	Rotations []Rotation `json:"rotations,omitempty"`
+	Move      *Move      `json:"move,omitempty"`    // of the session, with this request
 	TTFB      Millis     `json:"ttfb_ms,omitempty"` // from arrival to the first byte for the client
 	Duration  Millis     `json:"duration_ms"`       // from arrival to the last byte
 	BytesIn   int64      `json:"bytes_in"`          // of the request body
@@ -39,6 +40,13 @@ type Rotation struct {
 }
 
 func (r Rotation) String() string { return r.From + ": " + r.Reason }
+
+// Move is a session's change of account (SEL-30).
+type Move struct {
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Reason string `json:"reason"`
+}
 
 // Tokens is the usage that an answer reported.
 type Tokens struct {
@@ -115,6 +123,9 @@ func (r *Record) Log(ctx context.Context, log *slog.Logger) {
 	attrs = append(attrs, slog.Int("attempts", r.Attempts))
 	if len(r.Rotations) > 0 {
 		attrs = append(attrs, slog.Any("rotations", r.Rotations))
+	}
+	if m := r.Move; m != nil {
+		attrs = append(attrs, slog.Group("move", slog.String("from", m.From), slog.String("to", m.To), slog.String("reason", m.Reason)))
 	}
 	attrs = append(attrs,
 		slog.Float64("ttfb_ms", r.TTFB.float()), slog.Float64("duration_ms", r.Duration.float()),
