@@ -1,0 +1,170 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"shunt/internal/observe"
+)
+
+// gateway is a running `shunt run` with a home of its own.
+type gateway struct {
+	url      string
+	requests string // the request log
+
+	cmd    *exec.Cmd
+	log    lockedBuffer
+	exited chan struct{} // closed when it has ended
+}
+
+// lockedBuffer is a buffer that a process fills while a test reads it.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// pool configures the provider as a pool of the store's accounts.
+const pool = `auth = "claude_oauth"`
+
+// startGateway starts shunt in front of a provider, configured by the lines of [providers.anthropic] besides its
+// address, and waits until it serves. When the test ends, shunt must stop in peace and must have told no token.
+func startGateway(t *testing.T, p *provider, accounts store, lines string, env ...string) *gateway {
+	t.Helper()
+	home := t.TempDir()
+	address := freeAddress(t)
+	g := &gateway{
+		url:      "http://" + address,
+		requests: filepath.Join(home, "requests.jsonl"),
+		exited:   make(chan struct{}),
+	}
+	config := filepath.Join(home, "shunt.toml")
+	writeFile(t, config, fmt.Appendf(nil, "[server]\nbind = %q\n\n[log]\nrequests = \"requests.jsonl\"\n\n[providers.anthropic]\nbase_url = %q\n%s\n", address, p.url, lines))
+
+	g.cmd = exec.Command(shuntPath, "run", "--config", config)
+	g.cmd.Dir, g.cmd.Stderr = home, &g.log
+	var stdout bytes.Buffer
+	g.cmd.Stdout = &stdout
+	g.cmd.Env = append([]string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "NO_PROXY=" + loopback, "no_proxy=" + loopback,
+		"SHUNT_CLAUDE_ACCOUNTS_DIR=" + string(accounts), "SHUNT_CLAUDE_TOKEN_URL=" + p.url + "/v1/oauth/token",
+	}, env...)
+	if err := g.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = g.cmd.Wait() // the exit code is looked at in stop
+		close(g.exited)
+	}()
+	t.Cleanup(func() {
+		g.stop(t)
+		if stdout.Len() > 0 {
+			t.Errorf("shunt wrote to standard output: %s", &stdout)
+		}
+		if log := g.log.String(); strings.Contains(log, "sk-ant-") {
+			t.Errorf("shunt told a token:\n%s", log)
+		} else if t.Failed() {
+			t.Logf("log of shunt:\n%s", log)
+		}
+	})
+	g.waitReady(t)
+	return g
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func (g *gateway) waitReady(t *testing.T) {
+	t.Helper()
+	patience := time.After(20 * time.Second)
+	for {
+		if resp, err := http.Get(g.url + "/health"); err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return
+			}
+		}
+		select {
+		case <-g.exited:
+			t.Fatalf("shunt ended: %v\n%s", g.cmd.ProcessState, g.log.String())
+		case <-patience:
+			t.Fatal("shunt does not begin to serve")
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// stop asks shunt to stop and waits for its end, which must be a good one.
+func (g *gateway) stop(t *testing.T) {
+	t.Helper()
+	_ = g.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	select {
+	case <-g.exited:
+	case <-time.After(time.Minute):
+		_ = g.cmd.Process.Kill()
+		t.Fatalf("shunt does not stop\n%s", g.log.String())
+	}
+	if code := g.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("shunt exited with %d", code)
+	}
+}
+
+// records are the lines of the request log, complete once shunt has stopped.
+func (g *gateway) records(t *testing.T) (list []observe.Record) {
+	t.Helper()
+	content, err := os.ReadFile(g.requests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(content)) {
+		var r observe.Record
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+func writeFile(t *testing.T, path string, content []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	// As a careful editor does: a reader sees the old content or the new one.
+	if err := os.WriteFile(path+".new", content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}

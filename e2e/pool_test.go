@@ -1,0 +1,225 @@
+package e2e
+
+import (
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/sim"
+)
+
+// clientToken is what Claude Code is given as its own credential; it must stop at the gateway.
+const clientToken = "sk-ant-client-of-the-gateway"
+
+// poolOf starts a provider with accounts, a gateway that pools them, and a user of it.
+func poolOf(t *testing.T, config sim.Config, names ...string) (*provider, *gateway, *claude) {
+	t.Helper()
+	config.Accounts = subscriptions(names...)
+	p := startProvider(t, config)
+	g := startGateway(t, p, newStore(t, p, names...), pool)
+	return p, g, newClaude(t, g.url, clientToken)
+}
+
+// A conversation through the pool: the answers stream through unchanged, every turn of the session lands on the account
+// that had the first (SEL-1), with that account's identity in place of the client's (WIRE-1, WIRE-6), and each request
+// leaves one line (OBS-1).
+func TestConversation(t *testing.T) {
+	p, g, user := poolOf(t, sim.Config{}, "a", "b", "c")
+	first := p.answered(t, user.ask(t, "say hi"))
+	second := p.answered(t, user.reply(t, "again"))
+	third := p.answered(t, user.reply(t, "and again"))
+
+	for _, r := range []sim.Request{first, second, third} {
+		if r.Account != first.Account || r.Session() != first.Session() || !r.Stream {
+			t.Errorf("request %d: account %s, session %s, stream %v", r.Seq, r.Account, r.Session(), r.Stream)
+		}
+		if r.AccountUUID != p.UUID(r.Account) {
+			t.Errorf("request %d: account_uuid %q", r.Seq, r.AccountUUID)
+		}
+		for name, values := range r.Header {
+			if strings.Contains(strings.Join(values, " "), clientToken) {
+				t.Errorf("the client's token went on in %s", name)
+			}
+		}
+	}
+	g.stop(t)
+	records := g.records(t)
+	if len(records) != 3 {
+		t.Errorf("%d lines in the request log", len(records))
+	}
+	for _, r := range records {
+		if r.Account != first.Account || r.Status != http.StatusOK || r.Attempts != 1 || r.Model != model || r.Session != records[0].Session || len(r.Session) != 8 ||
+			r.Tokens == nil || r.Tokens.Output == 0 || r.End != "" || r.TTFB <= 0 || r.Duration < r.TTFB {
+			t.Errorf("record: %+v", r)
+		}
+	}
+}
+
+// A session moves before its account hits the wall: the last answer tells that the window is nearly used up, and the
+// next turn is another account's, without one refusal (SEL-6).
+func TestMovesBeforeTheWall(t *testing.T) {
+	p, _, user := poolOf(t, sim.Config{}, "a", "b")
+	first := p.answered(t, user.ask(t, "say hi"))
+	p.Fill(first.Account, anthropic.FiveHour, 0.985)
+	if last := p.answered(t, user.reply(t, "the one that tells")); last.Account != first.Account {
+		t.Fatalf("moved to %s before it could know", last.Account)
+	}
+	if moved := p.answered(t, user.reply(t, "the one that moves")); moved.Account == first.Account {
+		t.Error("the session stayed")
+	}
+	if refusals := p.Counters("").ByStatus[http.StatusTooManyRequests]; refusals != 0 {
+		t.Errorf("%d requests were refused", refusals)
+	}
+}
+
+// Whatever happens to the account of a session between two turns, Claude Code shows the next answer and nothing else
+// (5-failover).
+func TestTroubleBetweenTurns(t *testing.T) {
+	const other, same = true, false
+	for _, c := range []struct {
+		name    string
+		trouble func(p *provider, account string)
+		moves   bool
+	}{
+		{"window full", func(p *provider, account string) { p.Fill(account, anthropic.FiveHour, 1) }, other},
+		{"overloaded", func(p *provider, account string) { p.Inject(account, sim.Overloaded()) }, other},
+		{"server error", func(p *provider, account string) { p.Inject(account, sim.ServerError(500)) }, other},
+		{"error as first event", func(p *provider, account string) {
+			p.Inject(account, sim.ErrorStream(anthropic.TypeOverloaded))
+		}, other},
+		{"connections reset", func(p *provider, account string) { p.Inject(account, sim.ResetConnection()) }, other},
+		{"one connection reset", func(p *provider, account string) { p.Inject(account, sim.ResetConnection().Times(1)) }, same},
+		{"credential refused", func(p *provider, account string) { p.Inject(account, sim.CredentialForbidden()) }, other},
+		{"token ended early", func(p *provider, account string) { p.ExpireTokens(account) }, same},
+		{"throttled for a second", func(p *provider, account string) { p.Inject(account, sim.Throttled("1").Times(1)) }, same},
+		{"throttled for long", func(p *provider, account string) { p.Inject(account, sim.Throttled("30")) }, other},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, _, user := poolOf(t, sim.Config{}, "a", "b")
+			first := p.answered(t, user.ask(t, "say hi"))
+			c.trouble(p, first.Account)
+			second := p.answered(t, user.reply(t, "again"))
+			if moved := second.Account != first.Account; moved != c.moves || second.Session() != first.Session() {
+				t.Errorf("%s, then %s; sessions %s, %s", first.Account, second.Account, first.Session(), second.Session())
+			}
+		})
+	}
+}
+
+// A stream that breaks in the middle is Claude Code's to repeat, which it does without asking for a stream (FO-9): the
+// plain answer works as well.
+func TestStreamBreaks(t *testing.T) {
+	p, g, user := poolOf(t, sim.Config{}, "a", "b")
+	for _, account := range p.Accounts() {
+		p.Inject(account, sim.Cut(4).Times(1))
+	}
+	if last := p.answered(t, user.ask(t, "say hi")); last.Stream {
+		t.Error("the repetition was a stream")
+	}
+	g.stop(t)
+	if records := g.records(t); len(records) != 2 || records[0].End != "cut" || records[1].End != "" || records[1].Stream {
+		t.Errorf("records: %+v", records)
+	}
+}
+
+// When every account's quota is used up, Claude Code stops at once and shows the provider's own words (FO-8, ERR-2).
+func TestEverythingUsedUp(t *testing.T) {
+	p, _, user := poolOf(t, sim.Config{}, "a", "b")
+	for _, account := range p.Accounts() {
+		p.Fill(account, anthropic.SevenDay, 1)
+	}
+	got := user.ask(t, "say hi")
+	if got.code == 0 || !strings.Contains(got.stdout+got.stderr, "429") {
+		t.Errorf("Claude Code: %+v", got)
+	}
+	for _, account := range p.Accounts() {
+		if n := p.Counters(account).Requests; n != 1 {
+			t.Errorf("%s was asked %d times", account, n)
+		}
+	}
+}
+
+// With an empty store the user reads what to do (ACC-5); the account that is put there serves without a restart (ACC-4).
+func TestAccountAddedWhileRunning(t *testing.T) {
+	p := startProvider(t, sim.Config{Accounts: subscriptions("a")})
+	accounts := newStore(t, p)
+	g := startGateway(t, p, accounts, pool)
+	user := newClaude(t, g.url, clientToken)
+	if got := user.ask(t, "say hi"); got.code == 0 || !strings.Contains(got.stdout+got.stderr, "anthropic") || len(p.messages()) != 0 {
+		t.Errorf("Claude Code: %+v; %d requests went on", got, len(p.messages()))
+	}
+	accounts.put(t, p, "a", nil)
+	got := user.ask(t, "say hi")
+	for range 10 { // each try takes Claude Code the better part of a second
+		if got.code == 0 {
+			break
+		}
+		got = user.ask(t, "say hi")
+	}
+	p.answered(t, got)
+}
+
+// An access token that has ended is refreshed before its use, and what the provider accepts from then on is on disk, in
+// a private file that still holds all that is not shunt's (TOK-1, TOK-5, TOK-6, ACC-1).
+func TestRotatedTokensAreOnDisk(t *testing.T) {
+	p := startProvider(t, sim.Config{Accounts: subscriptions("a")})
+	old := readCredentials(t, p.Credentials("a"))
+	p.ExpireTokens("a")
+	accounts := newStore(t, p)
+	accounts.put(t, p, "a", func(oauth map[string]any) { oauth["expiresAt"] = time.Now().Add(-time.Hour).UnixMilli() })
+	g := startGateway(t, p, accounts, pool)
+	user := newClaude(t, g.url, clientToken)
+	p.answered(t, user.ask(t, "say hi"))
+	p.answered(t, user.reply(t, "again"))
+	g.stop(t)
+
+	content, err := os.ReadFile(accounts.file("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, accepted := readCredentials(t, content), readCredentials(t, p.Credentials("a"))
+	if now.OAuth.AccessToken != accepted.OAuth.AccessToken || now.OAuth.RefreshToken != accepted.OAuth.RefreshToken || now.OAuth.RefreshToken == old.OAuth.RefreshToken {
+		t.Error("the tokens on disk are not those that the provider issued last")
+	}
+	if left := time.Until(time.UnixMilli(now.OAuth.ExpiresAt)); left < 7*time.Hour {
+		t.Errorf("%v left on disk", left)
+	}
+	if now.UUID != p.UUID("a") || now.OAuth.SubscriptionType != old.OAuth.SubscriptionType || now.Whatever != old.Whatever || len(now.PlugIns) == 0 {
+		t.Errorf("lost on the way: %s", content)
+	}
+	if n := p.Counters("a").Refreshes; n != 1 {
+		t.Errorf("%d refreshes", n)
+	}
+	if info, err := os.Stat(accounts.file("a")); err != nil || info.Mode() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
+
+// SIGTERM in the middle of an answer: Claude Code gets the rest of it, and then shunt ends well.
+func TestStopLetsAnswersFinish(t *testing.T) {
+	p, g, user := poolOf(t, sim.Config{Output: sim.Range{Min: 200, Max: 200}, Pace: sim.Pace{Delta: 60 * time.Millisecond}}, "a")
+	result := user.start(t, "say hi")
+	running := func() bool {
+		return slices.ContainsFunc(p.messages(), func(r sim.Request) bool { return r.Status == http.StatusOK && r.Outcome == sim.Running })
+	}
+	for !running() {
+		select {
+		case got := <-result:
+			t.Fatalf("over before it could be seen: %+v", got)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	if err := g.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p.answered(t, <-result)
+	g.stop(t)
+	if n := len(p.messages()); n != 1 {
+		t.Errorf("%d requests for one answer", n)
+	}
+}
