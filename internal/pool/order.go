@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -215,20 +216,11 @@ func compare(a, b Ranked) int {
 	x, y := &a.key, &b.key
 	switch {
 	case x.tier != y.tier:
-		return int(x.tier) - int(y.tier)
+		return cmp.Compare(x.tier, y.tier)
 	case x.major != y.major:
-		return less(x.major < y.major)
+		return cmp.Compare(x.major, y.major)
 	case x.minor != y.minor:
-		return less(x.minor < y.minor)
-	case x.tie != y.tie:
-		return less(x.tie < y.tie)
+		return cmp.Compare(x.minor, y.minor)
 	}
-	return 0
-}
-
-func less(yes bool) int {
-	if yes {
-		return -1
-	}
-	return 1
+	return cmp.Compare(x.tie, y.tie)
 }

@@ -85,7 +85,7 @@ func (w *window) expire(length time.Duration, now time.Time) {
 
 // passed reports whether a known time plus a lifetime is over.
 func passed(t time.Time, life time.Duration, now time.Time) bool {
-	return !t.IsZero() && !t.Add(life).After(now)
+	return !t.IsZero() && now.Sub(t) >= life
 }
 
 // Utilization is the window's observed utilization as a fraction, if any.

@@ -1,0 +1,76 @@
+package pool_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"shunt/internal/clock"
+	"shunt/internal/identity"
+	"shunt/internal/pool"
+	"shunt/internal/quota"
+)
+
+// crowd is n accounts in every state there is: unseen, free with different resets, near, rejected, cooled.
+func crowd(n int, now time.Time) []pool.Member {
+	members := make([]pool.Member, n)
+	for i := range members {
+		var h pool.Health
+		if i%5 != 0 {
+			var sig quota.Signal
+			for w := range sig.Windows {
+				sig.Windows[w] = quota.WindowSignal{
+					Utilization: float64(i*7%100) / 100, HasUtilization: true,
+					Reset: now.Add(time.Duration(i*13%97+1) * time.Minute), Status: "allowed",
+				}
+			}
+			event := pool.Success
+			if i%7 == 0 {
+				sig.Windows[quota.FiveHour].Status, event = "rejected", pool.Rejected
+			}
+			h = pool.Observe(h, pool.Outcome{Sent: now, Signal: sig, Event: event, Cooldown: time.Minute}, anySoft, now)
+		}
+		name := fmt.Sprintf("account-%d", i)
+		members[i] = pool.NewMember(
+			pool.Account{Name: name, Key: identity.OfAccount(name, ""), Priority: i % 3, Soft: anySoft}, &h)
+	}
+	return members
+}
+
+var anySoft = quota.Thresholds{0.8, 0.8, 0.8}
+
+func BenchmarkOrder(b *testing.B) {
+	now := time.Now()
+	for _, n := range []int{3, 20, 100} {
+		members := crowd(n, now)
+		for name, session := range map[string]string{"session": "a session", "turn": ""} {
+			q := pool.Query{Request: pool.Request{Session: pool.SessionOf(session)}}
+			b.Run(fmt.Sprintf("%d/%s", n, name), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					q.Turn++
+					if len(pool.Order(members, q, now)) != n {
+						b.Fatal("someone is missing")
+					}
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkRequest(b *testing.B) {
+	r := pool.NewRegistry(clock.Clock{})
+	p := r.Pool("claude")
+	var accounts []pool.Account
+	for _, m := range crowd(20, time.Now()) {
+		accounts = append(accounts, m.Account)
+	}
+	p.Configure(accounts)
+	b.ReportAllocs()
+	for b.Loop() {
+		s := p.Begin(pool.Request{Session: pool.SessionOf("5f0c6a3e-7d55-4b7e-9c2f-0a1b2c3d4e5f")})
+		c, _ := s.Next()
+		p.Observe(c.Key, pool.Outcome{Sent: time.Now(), Event: pool.Success})
+		s.Served(c, false)
+	}
+}

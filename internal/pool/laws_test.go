@@ -1,0 +1,310 @@
+package pool
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"shunt/internal/clock"
+	"shunt/internal/quota"
+)
+
+func moment(t *rapid.T, label string) time.Time {
+	return at(time.Duration(rapid.IntRange(-3, 12).Draw(t, label)) * 30 * time.Minute)
+}
+
+func outcomeOf(t *rapid.T) Outcome {
+	o := Outcome{
+		Sent:     moment(t, "sent"),
+		Fable:    rapid.Bool().Draw(t, "fable"),
+		Event:    Event(rapid.IntRange(int(None), int(Unresolved)).Draw(t, "event")),
+		Cooldown: time.Duration(rapid.IntRange(0, 240).Draw(t, "cooldown")) * time.Minute,
+	}
+	statuses := rapid.SampledFrom([]string{"", "", "allowed", "rejected"})
+	for w := range o.Signal.Windows {
+		ws := &o.Signal.Windows[w]
+		ws.Status = statuses.Draw(t, "status")
+		if ws.HasUtilization = rapid.Bool().Draw(t, "has utilization"); ws.HasUtilization {
+			ws.Utilization = rapid.SampledFrom([]float64{0, 0.3, 0.6, 0.8, 0.98, 1}).Draw(t, "utilization")
+		}
+		if rapid.Bool().Draw(t, "has reset") {
+			ws.Reset = moment(t, "reset")
+		}
+	}
+	o.Signal.Status = statuses.Draw(t, "aggregate")
+	return o
+}
+
+func anyHealth(t *rapid.T) Health {
+	var h Health
+	for range rapid.IntRange(0, 3).Draw(t, "outcomes") {
+		h = Observe(h, outcomeOf(t), soft, moment(t, "received"))
+	}
+	return h
+}
+
+func softOf(t *rapid.T) quota.Thresholds {
+	threshold := rapid.SampledFrom([]float64{0, 0.3, 0.5, 0.8, quota.DefaultHard})
+	return quota.Thresholds{threshold.Draw(t, "5h"), threshold.Draw(t, "7d"), threshold.Draw(t, "fable")}
+}
+
+func anyMembers(t *rapid.T, least int) []Member {
+	members := make([]Member, rapid.IntRange(least, 6).Draw(t, "members"))
+	for i := range members {
+		name := fmt.Sprintf("m%d", i)
+		h := anyHealth(t)
+		members[i] = NewMember(Account{
+			Name: name, Key: keyOf(name), Soft: softOf(t),
+			Priority: rapid.IntRange(0, 1).Draw(t, "priority"),
+			Disabled: rapid.IntRange(0, 4).Draw(t, "disabled") == 0,
+		}, &h)
+	}
+	return members
+}
+
+func anyQuery(t *rapid.T, members []Member) Query {
+	q := Query{Request: Request{Fable: rapid.Bool().Draw(t, "fable")}, Turn: rapid.Uint64Range(0, 9).Draw(t, "turn")}
+	if rapid.Bool().Draw(t, "has session") {
+		q.Session = SessionOf(rapid.StringMatching("[a-z]{3}").Draw(t, "session"))
+		q.Last = keyOf(fmt.Sprintf("m%d", rapid.IntRange(0, 7).Draw(t, "last")))
+	}
+	for i := range members {
+		if rapid.IntRange(0, 4).Draw(t, "tried") == 0 {
+			q.Tried = append(q.Tried, members[i].Key)
+		}
+	}
+	return q
+}
+
+func names(ranked []Ranked) []string {
+	var all []string
+	for _, r := range ranked {
+		all = append(all, r.Member.Name)
+	}
+	return all
+}
+
+// SEL-11: quota, cooldowns and stickiness reorder; they neither drop nor repeat anyone.
+func TestLawEveryoneOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		members := anyMembers(t, 0)
+		q := anyQuery(t, members)
+		var want []string
+		for i := range members {
+			if m := &members[i]; !m.Disabled && !slices.Contains(q.Tried, m.Key) {
+				want = append(want, m.Name)
+			}
+		}
+		got := names(Order(members, q, moment(t, "now")))
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Fatalf("got %v, want %v in some order", got, want)
+		}
+	})
+}
+
+// SEL-3: choosing observes nothing, and equal input gives equal output; with a session, however the list is ordered.
+func TestLawDeterminism(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		members := anyMembers(t, 0)
+		q, now := anyQuery(t, members), moment(t, "now")
+		var before []Health
+		for _, m := range members {
+			before = append(before, *m.Health)
+		}
+		first := names(Order(members, q, now))
+		if again := names(Order(members, q, now)); !slices.Equal(first, again) {
+			t.Fatalf("first %v, then %v", first, again)
+		}
+		for i, m := range members {
+			if *m.Health != before[i] {
+				t.Fatalf("ordering changed %s", m.Name)
+			}
+		}
+		if q.Session != 0 {
+			shuffled := rapid.Permutation(members).Draw(t, "shuffled")
+			if other := names(Order(shuffled, q, now)); !slices.Equal(first, other) {
+				t.Fatalf("listed otherwise: %v became %v", first, other)
+			}
+		}
+	})
+}
+
+// SEL-2b, SEL-3, SEL-10: who leads, and that nobody stands before one of a better group but who leads.
+func TestLawLeadThenGroups(t *testing.T) {
+	tier := [...]int{Free: 0, Near: 1, OverHard: 1, Cooling: 2}
+	rapid.Check(t, func(t *rapid.T) {
+		members := anyMembers(t, 1)
+		q, now := anyQuery(t, members), moment(t, "now")
+		ranked := Order(members, q, now)
+		var home, last *Ranked
+		for i := range ranked {
+			r := &ranked[i]
+			if i > 0 && r.Why != "" {
+				t.Fatalf("%s leads from place %d", r.Member.Name, i)
+			}
+			if i > 1 && tier[ranked[i-1].Group] > tier[r.Group] {
+				t.Fatalf("%v before %v", ranked[i-1].Group, r.Group)
+			}
+			if at := preferred(members, q); at >= 0 && r.Member.Key == members[at].Key {
+				home = r
+			}
+			if r.Member.Key == q.Last {
+				last = r
+			}
+		}
+		var want *Ranked
+		switch {
+		case home != nil && home.Group == Free:
+			want = home
+		case last != nil && last.Group == Free:
+			want = last
+		}
+		switch {
+		case want != nil && want != &ranked[0]:
+			t.Fatalf("%s should lead %v", want.Member.Name, names(ranked))
+		case want == nil && len(ranked) > 0 && ranked[0].Why != "":
+			t.Fatalf("%s leads for %s", ranked[0].Member.Name, ranked[0].Why)
+		}
+	})
+}
+
+// SEL-6: raising a threshold never moves an account to a later group.
+func TestLawThresholds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := anyHealth(t)
+		low, high := softOf(t), softOf(t)
+		for w := range low {
+			low[w], high[w] = min(low[w], high[w]), max(low[w], high[w])
+		}
+		q, now := anyQuery(t, nil), moment(t, "now")
+		before := rank(&Member{Account: Account{Soft: low}, Health: &h}, q, now).Group
+		after := rank(&Member{Account: Account{Soft: high}, Health: &h}, q, now).Group
+		if after > before {
+			t.Fatalf("%v at %v became %v at %v", before, low, after, high)
+		}
+	})
+}
+
+// FO-3: no failure makes an account recover sooner, unless its answer carries readings (FO-12).
+func TestLawCooldownsNeverShorten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h, o, now := anyHealth(t), outcomeOf(t), moment(t, "now")
+		for w := range o.Signal.Windows {
+			o.Signal.Windows[w].HasUtilization = false
+		}
+		if o.Event == Success {
+			o.Event = None
+		}
+		for _, fable := range []bool{false, true} {
+			before, _ := h.CooledUntil(fable, now)
+			observed := Observe(h, o, quota.Thresholds{}, now)
+			after, _ := observed.CooledUntil(fable, now)
+			if after.Before(before) {
+				t.Fatalf("%v: until %v, then until %v", o.Event, before, after)
+			}
+		}
+	})
+}
+
+// SEL-1: an identity that joins or leaves takes or gives back its own sessions, about 1/n of them, and no other moves.
+func TestLawMovement(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 12).Draw(t, "n")
+		salt := rapid.StringMatching("[a-z]{4}").Draw(t, "salt")
+		members := make([]Member, n)
+		for i := range members {
+			members[i] = NewMember(Account{Key: keyOf(fmt.Sprint(salt, i))}, &Health{})
+		}
+		const sessions = 4000
+		moved := 0
+		for i := range sessions {
+			q := Query{Request: Request{Session: SessionOf(fmt.Sprint(salt, "-", i))}}
+			without, with := preferred(members[:n-1], q), preferred(members, q)
+			if with == n-1 {
+				moved++
+			} else if with != without {
+				t.Fatalf("session %d moved from %d to %d", i, without, with)
+			}
+		}
+		expected := float64(sessions) / float64(n)
+		if d := float64(moved) - expected; d*d > 36*expected { // six standard deviations
+			t.Fatalf("%d of %d sessions moved to one of %d", moved, sessions, n)
+		}
+	})
+}
+
+// SEL-11, SEL-30: whatever happens, a request tries everyone once; and a session that changes its account has a reason.
+func TestLawRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rapid.Check(struct{ rapid.TB }{t}, playRequests) // a bubble has no deadline that rapid could ask a *testing.T for
+	})
+}
+
+func playRequests(t *rapid.T) {
+	r := NewRegistry(clock.Clock{})
+	p := r.Pool("claude")
+	configure := func() (enabled int) {
+		var accounts []Account
+		for i := range 4 {
+			a := Account{Name: fmt.Sprintf("m%d", i), Key: keyOf(fmt.Sprintf("m%d", i)), Soft: soft}
+			a.Disabled = rapid.IntRange(0, 4).Draw(t, "disabled") == 0
+			if rapid.IntRange(0, 4).Draw(t, "gone") == 0 {
+				continue
+			}
+			accounts = append(accounts, a)
+			if !a.Disabled {
+				enabled++
+			}
+		}
+		p.Configure(accounts)
+		return enabled
+	}
+	enabled := configure()
+	var servedBy string
+	for range 20 {
+		time.Sleep(time.Duration(rapid.IntRange(1, 40).Draw(t, "pause")) * time.Second)
+		if rapid.IntRange(0, 5).Draw(t, "reload") == 0 {
+			enabled = configure()
+		}
+		s := p.Begin(Request{Session: SessionOf("s")})
+		tried := map[string]bool{}
+		for {
+			c, ok := s.Next()
+			if !ok {
+				if len(tried) != enabled {
+					t.Fatalf("tried %v of %d", tried, enabled)
+				}
+				break
+			}
+			if tried[c.Name] {
+				t.Fatalf("tried %s twice", c.Name)
+			}
+			tried[c.Name] = true
+			o := outcomeOf(t)
+			o.Sent, o.Cooldown = time.Now(), min(o.Cooldown, 5*time.Minute)
+			for w := range o.Signal.Windows {
+				if reset := &o.Signal.Windows[w].Reset; !reset.IsZero() {
+					*reset = time.Now().Add(reset.Sub(noon) / 60)
+				}
+			}
+			p.Observe(c.Key, o)
+			if o.Event > Success {
+				continue
+			}
+			move, moved := s.Served(c, false)
+			if want := servedBy != "" && servedBy != c.Name; moved != want {
+				t.Fatalf("from %q to %q: moved = %v", servedBy, c.Name, moved)
+			}
+			if moved && (move.Reason == "" || move.From != servedBy || move.To != c.Name) {
+				t.Fatalf("from %q to %q: %+v", servedBy, c.Name, move)
+			}
+			servedBy = c.Name
+			break
+		}
+	}
+}

@@ -1,0 +1,315 @@
+package pool_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"shunt/internal/clock"
+	"shunt/internal/identity"
+	"shunt/internal/pool"
+	"shunt/internal/quota"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func account(name string) pool.Account {
+	return pool.Account{Name: name, Key: identity.OfAccount(name, ""), Soft: quota.Soft(quota.DefaultHard)}
+}
+
+func accounts(names ...string) []pool.Account {
+	var all []pool.Account
+	for _, name := range names {
+		all = append(all, account(name))
+	}
+	return all
+}
+
+func poolOf(accounts ...pool.Account) *pool.Pool {
+	p := pool.NewRegistry(clock.Clock{}).Pool("claude")
+	p.Configure(accounts)
+	return p
+}
+
+// next fails the test if no candidate is left.
+func next(t *testing.T, s *pool.Selection) pool.Candidate {
+	t.Helper()
+	c, ok := s.Next()
+	if !ok {
+		t.Fatal("no candidate")
+	}
+	return c
+}
+
+var failure = pool.Outcome{Event: pool.ServerError, Cooldown: time.Minute}
+
+// ID-2: aliases are one candidate; who stands for them, and where.
+func TestRepresentative(t *testing.T) {
+	alias := func(name string, priority int, disabled bool) pool.Account {
+		return pool.Account{Name: name, Key: identity.OfAccount("same", ""), Priority: priority, Disabled: disabled}
+	}
+	tests := []struct {
+		name string
+		list []pool.Account
+		want []string
+	}{
+		{"the first listed", []pool.Account{alias("x", 0, false), account("a"), alias("y", 0, false)}, []string{"x", "a"}},
+		{"the lowest priority", []pool.Account{alias("x", 2, false), account("a"), alias("y", 1, false), alias("z", 2, false)}, []string{"y", "a"}},
+		{"an enabled one", []pool.Account{alias("x", 0, true), account("a"), alias("y", 9, false)}, []string{"y", "a"}},
+		{"enabled stays before disabled", []pool.Account{alias("x", 9, false), alias("y", 0, true)}, []string{"x"}},
+		{"all disabled", []pool.Account{alias("x", 1, true), alias("y", 0, true)}, []string{"y"}},
+	}
+	for _, tt := range tests {
+		var got []string
+		for _, s := range poolOf(tt.list...).Snapshot() {
+			got = append(got, s.Name)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: %s", tt.name, diff)
+		}
+	}
+}
+
+// ID-1: two pools that list one identity share its state, and their own round robin and sessions.
+func TestPoolsShareIdentities(t *testing.T) {
+	r := pool.NewRegistry(clock.Clock{})
+	one, two := r.Pool("one"), r.Pool("two")
+	one.Configure(accounts("a", "b"))
+	two.Configure(accounts("a", "c"))
+	one.Observe(account("a").Key, failure)
+	if c := next(t, two.Begin(pool.Request{})); c.Name != "c" || c.Why != pool.Cooled {
+		t.Errorf("the other pool chose %s (%s)", c.Name, c.Why)
+	}
+	if c := next(t, one.Begin(pool.Request{})); c.Name != "b" {
+		t.Errorf("the first turn went to %s", c.Name)
+	}
+	r.CredentialChanged(account("unheard of").Key)
+	if r.Pool("one") != one || r.Pool("two") == one {
+		t.Error("a name is not one pool")
+	}
+}
+
+// TOK-7: through the registry, for every pool.
+func TestCredentialChanged(t *testing.T) {
+	r := pool.NewRegistry(clock.Clock{})
+	p := r.Pool("claude")
+	p.Configure(accounts("a"))
+	p.Observe(account("a").Key, pool.Outcome{Event: pool.Unresolved, Cooldown: time.Minute})
+	if p.Snapshot()[0].Available {
+		t.Fatal("not cooled to begin with")
+	}
+	r.CredentialChanged(account("a").Key)
+	if !p.Snapshot()[0].Available {
+		t.Error("still cooled")
+	}
+}
+
+// ACC-5: an empty pool and one that is switched off are told apart.
+func TestCount(t *testing.T) {
+	off := account("b")
+	off.Disabled = true
+	for _, tt := range []struct {
+		accounts             []pool.Account
+		identities, eligible int
+	}{
+		{nil, 0, 0},
+		{[]pool.Account{off}, 1, 0},
+		{[]pool.Account{account("a"), off, account("a")}, 2, 1},
+	} {
+		p := poolOf(tt.accounts...)
+		if i, s := p.Count(); i != tt.identities || s != tt.eligible {
+			t.Errorf("%v: %d, %d", tt.accounts, i, s)
+		}
+		_, any := p.Begin(pool.Request{}).Next()
+		if any != (tt.eligible > 0) {
+			t.Errorf("%v: candidate %v without a session", tt.accounts, any)
+		}
+		if _, any = p.Begin(pool.Request{Session: 1}).Next(); any != (tt.eligible > 0) {
+			t.Errorf("%v: candidate %v with one", tt.accounts, any)
+		}
+	}
+}
+
+// Table of failover: a detour goes to an available account only, and looking for one uses nobody up.
+func TestNextAvailable(t *testing.T) {
+	p := poolOf(accounts("a", "b", "c")...)
+	p.Observe(account("b").Key, failure)
+	near := pool.Outcome{Event: pool.Success}
+	near.Signal.Windows[quota.FiveHour] = quota.WindowSignal{Utilization: 1, HasUtilization: true}
+	p.Observe(account("c").Key, near)
+	s := p.Begin(pool.Request{})
+	if c := next(t, s); c.Name != "a" {
+		t.Fatalf("chose %s", c.Name)
+	}
+	if c, ok := s.NextAvailable(); !ok || c.Name != "c" || c.Group != pool.OverHard {
+		t.Errorf("chose %+v, %v", c, ok)
+	}
+	if c, ok := s.NextAvailable(); ok {
+		t.Errorf("%s is cooled", c.Name)
+	}
+	if c := next(t, s); c.Name != "b" || c.Group != pool.Cooling {
+		t.Errorf("then chose %+v", c)
+	}
+}
+
+// Counters belong to the identity: an account is requested when chosen, and rotated from when the request goes on.
+func TestSnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		p := poolOf(accounts("a", "b", "c")...)
+		s := p.Begin(pool.Request{})
+		first := next(t, s)
+		rejected := pool.Outcome{Sent: start, Event: pool.FableRejected, Cooldown: time.Hour, Fable: true}
+		rejected.Signal.Windows[quota.Fable] = quota.WindowSignal{Status: "rejected"}
+		rejected.Signal.Windows[quota.FiveHour] = quota.WindowSignal{Utilization: 0.98, HasUtilization: true, Reset: start.Add(time.Hour)}
+		p.Observe(first.Key, rejected)
+		p.Observe(first.Key, failure)
+		time.Sleep(10 * time.Second)
+		next(t, s)
+		p.Configure(accounts("a", "b", "c"))
+
+		type line struct {
+			Name                string
+			Requests, Rotations uint64
+			LastUsed            time.Duration
+			Available, Near     bool
+			Left, FableLeft     time.Duration
+			Cause, FableCause   string
+			Unseen              bool
+		}
+		var got []line
+		for _, s := range p.Snapshot() {
+			l := line{
+				Name: s.Name, Requests: s.Requests, Rotations: s.Rotations, Available: s.Available, Near: s.NearQuota,
+				Left: s.Cooldown, Cause: s.Cause.String(), FableLeft: s.FableCooldown, FableCause: s.FableCause.String(),
+				Unseen: s.Quota.Unseen(),
+			}
+			if !s.LastUsed.IsZero() {
+				l.LastUsed = s.LastUsed.Sub(start) + 1
+			}
+			got = append(got, l)
+		}
+		want := []line{
+			{
+				Name: "a", Requests: 1, Rotations: 1, LastUsed: 1, Near: true,
+				Left: 50 * time.Second, Cause: "server_error", FableLeft: time.Hour - 10*time.Second, FableCause: "fable_rejected",
+			},
+			{Name: "b", Requests: 1, LastUsed: 10*time.Second + 1, Available: true, Unseen: true},
+			{Name: "c", Available: true, Unseen: true},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		time.Sleep(time.Hour)
+		if s := p.Snapshot()[0]; s.NearQuota || !s.Available {
+			t.Errorf("QUO-14: the snapshot shows what has expired: %+v", s)
+		}
+	})
+}
+
+// SEL-30: requests of one session that run side by side report one move, and one that fails reports none.
+func TestMoveIsReportedOnce(t *testing.T) {
+	p := poolOf(accounts("a", "b")...)
+	req := pool.Request{Session: pool.SessionOf("a conversation")}
+	s := p.Begin(req)
+	home := next(t, s)
+	if move, moved := s.Served(home, false); moved {
+		t.Errorf("a new session moved: %+v", move)
+	}
+	p.Observe(home.Key, failure)
+	left, right := p.Begin(req), p.Begin(req)
+	away, same := next(t, left), next(t, right)
+	move, moved := left.Served(away, false)
+	if want := (pool.Move{From: home.Name, To: away.Name, Reason: pool.Cooled}); !moved || move != want {
+		t.Errorf("got %+v, %v, want %+v", move, moved, want)
+	}
+	if move, moved := right.Served(same, false); moved {
+		t.Errorf("the same move again: %+v", move)
+	}
+	if c := next(t, p.Begin(req)); c.Why != pool.LastServed {
+		t.Errorf("then %s was chosen (%s)", c.Name, c.Why)
+	}
+}
+
+// SEL-30: why a session moves is judged when the choice is made, not when the answer comes.
+func TestReasonIsOfTheChoice(t *testing.T) {
+	p := poolOf(accounts("a", "b")...)
+	req := pool.Request{Session: pool.SessionOf("a conversation")}
+	s := p.Begin(req)
+	home := next(t, s)
+	s.Served(home, false)
+	p.Observe(home.Key, failure)
+	s = p.Begin(req)
+	away := next(t, s)
+	p.Observe(home.Key, pool.Outcome{Sent: time.Now().Add(time.Second), Event: pool.Success})
+	if move, moved := s.Served(away, false); !moved || move.Reason != pool.Cooled {
+		t.Errorf("got %+v, %v", move, moved)
+	}
+}
+
+// SEL-30: the memory of sessions is bounded; the least recently used goes first.
+func TestSessionMemoryIsBounded(t *testing.T) {
+	const limit = 100_000
+	p := poolOf(accounts("a", "b")...)
+	serve := func(session int) (pool.Move, bool) {
+		s := p.Begin(pool.Request{Session: pool.Session(session)})
+		return s.Served(next(t, s), false)
+	}
+	for i := range limit {
+		serve(i + 1)
+	}
+	serve(1) // is used again
+	serve(limit + 1)
+	p.Configure(accounts("c")) // so that every session that is remembered moves
+	if _, moved := serve(1); !moved {
+		t.Error("a session in use was forgotten")
+	}
+	if _, moved := serve(2); moved {
+		t.Error("the least recently used session is still remembered")
+	}
+}
+
+// One lock guards everything: requests, reloads and snapshots at once, for the race detector.
+func TestConcurrentUse(t *testing.T) {
+	r := pool.NewRegistry(clock.Clock{})
+	names := []string{"a", "b", "c", "d"}
+	r.Pool("claude").Configure(accounts(names...))
+	const workers, rounds = 8, 200
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			for i := range rounds {
+				p := r.Pool("claude")
+				s := p.Begin(pool.Request{Session: pool.SessionOf(fmt.Sprint(i % 7)), Fable: w%2 == 0})
+				c, ok := s.Next()
+				if !ok {
+					t.Error("no candidate")
+					return
+				}
+				p.Observe(c.Key, pool.Outcome{Sent: time.Now(), Event: pool.Event(i % 12), Cooldown: time.Millisecond})
+				s.Served(c, i%5 == 0)
+				switch i % 50 {
+				case 0:
+					p.Configure(accounts(names[w%3:]...))
+				case 1:
+					p.Snapshot()
+					r.CredentialChanged(c.Key)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	r.Pool("claude").Configure(accounts(names...))
+	var requests uint64
+	for _, s := range r.Pool("claude").Snapshot() {
+		requests += s.Requests
+	}
+	if requests != workers*rounds {
+		t.Errorf("%d requests counted of %d", requests, workers*rounds)
+	}
+}

@@ -1,0 +1,252 @@
+package pool
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shunt/internal/clock"
+	"shunt/internal/identity"
+	"shunt/internal/quota"
+)
+
+// TestScenarios plays every testdata/*.txt, so that a report from the field becomes a test by writing it down. One
+// event a line; # starts a comment; the day begins at 00:00:
+//
+//	[12:00 | 12:00:05 | +31s] VERB ...      when; without it at the time of the line before
+//
+//	accounts a b:priority=1 c:disabled d:soft=.5 e:is=a
+//	order s1 [fable] -> a b c               the candidates of a request, best first; - is no session
+//	state a [fable] -> cooled 30s           its group, and how long it is cooled
+//	request s1 [fable] -> a 529 -> b 200 moved=failover
+//	                                        whom a request tries, what becomes of it, and how its session moves;
+//	                                        also why=REASON after a name, detour, and none when no one is left
+//	observe a 429 5h=rejected/.99/+2h 7d=.5 all=rejected retry=30s sent=-10s [fable]
+//	credential a                            its credential has changed
+//
+// A session s1@a is one whose home is a; later lines may call it s1.
+func TestScenarios(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scenarios", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Test(t, func(t *testing.T) { play(t, file, string(text)) })
+		})
+	}
+}
+
+type scenario struct {
+	registry *Registry
+	pool     *Pool
+	midnight time.Time
+	sessions map[string]Session
+}
+
+func play(t *testing.T, file, text string) {
+	s := scenario{registry: NewRegistry(clock.Clock{}), midnight: time.Now(), sessions: map[string]Session{"-": 0}}
+	s.pool = s.registry.Pool("claude")
+	for i, line := range strings.Split(text, "\n") {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		if err := s.play(words); err != nil {
+			t.Errorf("%s:%d: %s: %v", file, i+1, strings.TrimSpace(line), err)
+		}
+	}
+}
+
+func (s *scenario) play(words []string) error {
+	if strings.ContainsAny(words[0][:1], "+0123456789") {
+		if err := s.advance(words[0]); err != nil {
+			return err
+		}
+		words = words[1:]
+	}
+	verb, args := words[0], words[1:]
+	switch verb {
+	case "accounts":
+		return s.accounts(args)
+	case "order":
+		return s.order(args)
+	case "state":
+		return s.state(args)
+	case "request":
+		return s.request(args)
+	case "observe":
+		o, err := outcome(args[1:], slices.Contains(args, "fable"))
+		s.pool.Observe(keyOf(args[0]), o)
+		return err
+	case "credential":
+		s.registry.CredentialChanged(keyOf(args[0]))
+		return nil
+	}
+	return fmt.Errorf("unknown verb %q", verb)
+}
+
+// advance sleeps for +31s, or until 12:00 or 12:00:05.
+func (s *scenario) advance(when string) error {
+	d, err := duration(strings.TrimPrefix(when, "+"))
+	if !strings.HasPrefix(when, "+") {
+		layout := time.TimeOnly[:len(when)]
+		var clock time.Time
+		if clock, err = time.Parse(layout, when); err == nil {
+			midnight, _ := time.Parse(layout, "00:00:00"[:len(when)])
+			d = time.Until(s.midnight.Add(clock.Sub(midnight)))
+		}
+	}
+	if err == nil && d < 0 {
+		err = fmt.Errorf("%s has passed", when)
+	}
+	if err == nil {
+		time.Sleep(d)
+	}
+	return err
+}
+
+func (s *scenario) accounts(args []string) error {
+	var accounts []Account
+	for _, arg := range args {
+		options := strings.Split(arg, ":")
+		a := Account{Name: options[0], Key: keyOf(options[0]), Soft: quota.Soft(quota.DefaultHard)}
+		for _, option := range options[1:] {
+			name, value, _ := strings.Cut(option, "=")
+			var err error
+			switch name {
+			case "priority":
+				a.Priority, err = strconv.Atoi(value)
+			case "disabled":
+				a.Disabled = true
+			case "soft":
+				var soft float64
+				soft, err = strconv.ParseFloat(value, 64)
+				a.Soft = quota.Soft(quota.DefaultHard, quota.Setting{All: &soft})
+			case "is":
+				a.Key = keyOf(value)
+			default:
+				err = fmt.Errorf("unknown option %q", name)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		accounts = append(accounts, a)
+	}
+	s.pool.Configure(accounts)
+	return nil
+}
+
+// asked is the request of "s1 [fable] -> ..." and what stands after the arrows.
+func (s *scenario) asked(args []string) (Request, [][]string, error) {
+	before, after, _ := strings.Cut(strings.Join(args, " "), "->")
+	words := strings.Fields(before)
+	session, err := s.session(words[0])
+	var parts [][]string
+	for _, part := range strings.Split(after, "->") {
+		parts = append(parts, strings.Fields(part))
+	}
+	return Request{Session: session, Fable: slices.Contains(words, "fable")}, parts, err
+}
+
+func (s *scenario) session(word string) (Session, error) {
+	name, home, _ := strings.Cut(word, "@")
+	if known, ok := s.sessions[name]; ok {
+		return known, nil
+	}
+	session := SessionOf(name)
+	for i := 0; home != "" && s.homeOf(session) != keyOf(home); i++ {
+		if i == 10_000 {
+			return 0, fmt.Errorf("no session is at home at %s", home)
+		}
+		session = SessionOf(fmt.Sprintf("%s-%d", name, i))
+	}
+	s.sessions[name] = session
+	return session, nil
+}
+
+func (s *scenario) homeOf(session Session) identity.Key {
+	return s.pool.members[preferred(s.pool.members, Query{Request: Request{Session: session}})].Key
+}
+
+func (s *scenario) order(args []string) error {
+	req, parts, err := s.asked(args)
+	if err != nil {
+		return err
+	}
+	selection := s.pool.Begin(req)
+	var got []string
+	for _, r := range Order(selection.members, selection.query, time.Now()) {
+		got = append(got, r.Member.Name)
+	}
+	if !slices.Equal(got, parts[0]) {
+		return fmt.Errorf("order is %v", got)
+	}
+	return nil
+}
+
+func (s *scenario) state(args []string) error {
+	before, want, _ := strings.Cut(strings.Join(args, " "), "->")
+	words := strings.Fields(before)
+	for i := range s.pool.members {
+		m := &s.pool.members[i]
+		if m.Name != words[0] {
+			continue
+		}
+		q := Query{Request: Request{Fable: slices.Contains(words, "fable")}}
+		got := rank(m, q, time.Now()).Group.String()
+		if until, _ := m.Health.CooledUntil(q.Fable, time.Now()); !until.IsZero() {
+			got += " " + time.Until(until).String()
+		}
+		if got != strings.TrimSpace(want) {
+			return fmt.Errorf("it is %s", got)
+		}
+		return nil
+	}
+	return fmt.Errorf("no account %q", words[0])
+}
+
+func (s *scenario) request(args []string) error {
+	req, attempts, err := s.asked(args)
+	if err != nil {
+		return err
+	}
+	selection := s.pool.Begin(req)
+	for _, words := range attempts {
+		c, ok := selection.Next()
+		if words[0] == "none" && !ok {
+			return nil
+		}
+		if c.Name != words[0] {
+			return fmt.Errorf("tried %q where %q was expected", c.Name, words[0])
+		}
+		if why, given := option(words, "why"); given && string(c.Why) != why {
+			return fmt.Errorf("%s was chosen for %q", c.Name, c.Why)
+		}
+		o, err := outcome(words[1:], req.Fable)
+		if err != nil {
+			return err
+		}
+		s.pool.Observe(c.Key, o)
+		if o.Event != Success && o.Event != None {
+			continue
+		}
+		want, _ := option(words, "moved")
+		if move, _ := selection.Served(c, slices.Contains(words, "detour")); string(move.Reason) != want {
+			return fmt.Errorf("moved from %q for %q", move.From, move.Reason)
+		}
+	}
+	return nil
+}
