@@ -148,7 +148,7 @@ func (a *account) limits() anthropic.RateLimit {
 			continue
 		}
 		l.Windows[i] = anthropic.WindowLimit{
-			Utilization:    math.Round(w.utilization()*1e4) / 1e4,
+			Utilization:    math.Round(w.utilization()*1e6) / 1e6,
 			HasUtilization: true,
 			Reset:          w.resets.Unix(),
 			Status:         w.status(),

@@ -36,6 +36,8 @@ type exchange struct {
 	code    int   // the status that was sent
 	outcome Outcome
 	tokens  Tokens
+
+	refreshed bool // it has rotated the account's tokens
 }
 
 // failure is an answer in the error envelope.
@@ -70,6 +72,7 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.arrive()
 	defer x.leave()
 	if err != nil {
+		x.outcome = Canceled
 		return
 	}
 

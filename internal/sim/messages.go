@@ -59,6 +59,8 @@ func (p prompt) digest() string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
+func (p prompt) thinks() bool { return p.Thinking.Type == "enabled" || p.Thinking.Type == "adaptive" }
+
 func (p prompt) size() int64 {
 	return int64(len(p.Messages)+len(p.System)+len(p.Tools)+bytesPerToken-1) / bytesPerToken
 }
@@ -137,12 +139,14 @@ func (x *exchange) spend(tokens int) {
 	x.tokens.Output += int64(tokens)
 	x.p.mu.Lock()
 	defer x.p.mu.Unlock()
+	x.account.expire(x.p.config.Clock.Now())
 	x.account.charge(float64(tokens), isFable(x.prompt.Model))
 }
 
 // servedHeaders tell how the account stands while it serves the request.
 func (x *exchange) servedHeaders() {
 	x.p.mu.Lock()
+	x.account.expire(x.p.config.Clock.Now())
 	limits := x.account.served(isFable(x.prompt.Model))
 	x.p.mu.Unlock()
 	x.writeLimits(limits)
@@ -182,7 +186,7 @@ func (x *exchange) compose() message {
 		ID: "msg_" + randomHex(r, 12), Type: "message", Role: "assistant", Model: x.prompt.Model,
 		StopReason: &stop, Usage: x.tokens,
 	}
-	if t := x.prompt.Thinking.Type; t == "enabled" || t == "adaptive" {
+	if x.prompt.thinks() {
 		thought, signature := proof("thinking", digest, words/2, r), randomHex(r, 32)
 		m.Content = append(m.Content, block{Type: "thinking", Thinking: &thought, Signature: &signature, tokens: words / 2})
 	}

@@ -50,6 +50,9 @@ func verify(text, kind, digest string) error {
 		return errors.New("it answers another prompt, or the prompt was changed on the way")
 	}
 	lines := strings.Split(text, "\n")
+	if len(lines) < 2 {
+		return errors.New("it ends in its first line")
+	}
 	for i, line := range lines[1 : len(lines)-1] {
 		if !strings.HasPrefix(line, fmt.Sprintf("%d ", i+1)) {
 			return fmt.Errorf("line %d is missing or damaged", i+1)

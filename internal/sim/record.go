@@ -74,7 +74,7 @@ type Counters struct {
 	ByStatus  map[int]int64 // 0: no answer was begun
 	Canceled  int64
 	Broken    int64
-	Refreshes int64 // token refreshes that succeeded
+	Refreshes int64 // token refreshes that took place, whether or not the answer arrived
 	Tokens    Tokens
 }
 
@@ -88,7 +88,7 @@ func (c *Counters) count(x *exchange) {
 	case Broken:
 		c.Broken++
 	}
-	if x.code == http.StatusOK && x.r.URL.Path == TokenPath {
+	if x.refreshed {
 		c.Refreshes++
 	}
 }

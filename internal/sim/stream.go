@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 
 	"shunt/internal/anthropic"
 )
@@ -48,7 +49,7 @@ func (m message) events(deltaTokens int) []event {
 		}
 		events = append(events, newEvent("content_block_start", object{"type": "content_block_start", "index": i, "content_block": first}))
 		if i == 0 {
-			events = append(events, event{raw: []byte("event: ping\ndata: {\"type\": \"ping\"}\n\n")})
+			events = append(events, event{raw: anthropic.Ping})
 		}
 		left := b.tokens
 		for _, piece := range pieces(*text, deltaTokens) {
@@ -128,7 +129,7 @@ func (x *exchange) errorStream(kind anthropic.ErrorType) {
 	if !ok {
 		return
 	}
-	raw := []byte("event: ping\ndata: {\"type\": \"ping\"}\n\nevent: error\ndata: ")
+	raw := append(slices.Clone(anthropic.Ping), "event: error\ndata: "...)
 	raw = append(anthropic.AppendError(raw, f.kind, f.message, x.id), "\n\n"...)
 	if out.write(raw) == nil && out.close() == nil {
 		x.outcome = Complete

@@ -193,6 +193,7 @@ func (x *exchange) refreshTokens() {
 		x.refuseGrant("invalid_grant", "Refresh token not found or invalid")
 		return
 	}
+	x.refreshed = true
 	if x.wait(x.active.lateReply) {
 		x.json(http.StatusOK, reply)
 	}
@@ -222,7 +223,6 @@ func (p *Provider) rotate(refresh string) (reply refreshed, ok bool) {
 		return reply, false
 	}
 	p.issue(a, p.config.Clock.Now())
-	a.counters.Refreshes++
 	reply.TokenType, reply.Scope = "Bearer", fullScope
 	reply.AccessToken, reply.RefreshToken = a.current, a.refresh
 	reply.ExpiresIn = int64(p.config.TokenLifetime / time.Second)

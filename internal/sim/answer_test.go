@@ -1,0 +1,112 @@
+package sim_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"shunt/internal/sim"
+)
+
+// answerTo is what a provider answers to the body, as it goes over the wire.
+func answerTo(tb testing.TB, body string) (contentType string, data []byte) {
+	tb.Helper()
+	p := sim.New(sim.Config{Accounts: []sim.Account{{Name: "key", APIKey: "sk-paid"}}})
+	w := httptest.NewRecorder()
+	req := httptest.NewRequest(http.MethodPost, sim.MessagesPath, strings.NewReader(body))
+	req.Header.Set("X-Api-Key", "sk-paid")
+	req.Header.Set("Anthropic-Version", "2023-06-01")
+	p.ServeHTTP(w, req)
+	if w.Code != 200 {
+		tb.Fatalf("%d: %s", w.Code, w.Body)
+	}
+	return w.Header().Get("Content-Type"), w.Body.Bytes()
+}
+
+func readAnswer(contentType string, data []byte) (sim.Answer, error) {
+	return sim.ReadAnswer(&http.Response{
+		StatusCode: 200,
+		Header:     http.Header{"Content-Type": {contentType}},
+		Body:       io.NopCloser(bytes.NewReader(data)),
+	})
+}
+
+// Every form of an answer says the same, and every beginning of a stream is known to be one.
+func TestReadAnswer(t *testing.T) {
+	streamType, stream := answerTo(t, thinkingBody)
+	plainType, plain := answerTo(t, strings.Replace(thinkingBody, `"stream":true,`, "", 1))
+	fromStream, err := readAnswer(streamType, stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fromPlain, err := readAnswer(plainType, plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fromStream.Pings != 1 {
+		t.Errorf("%d pings", fromStream.Pings)
+	}
+	fromStream.Pings = 0
+	if fromStream != fromPlain {
+		t.Errorf("streamed %+v, plain %+v", fromStream, fromPlain)
+	}
+	if err := fromPlain.Verify([]byte(thinkingBody)); err != nil {
+		t.Error(err)
+	}
+	if fromPlain.Verify([]byte(strings.Replace(thinkingBody, "hello", "hullo", 1))) == nil {
+		t.Error("the answer verifies for another prompt")
+	}
+	for n := range stream {
+		if _, err := readAnswer(streamType, stream[:n]); !errors.Is(err, sim.ErrCut) {
+			t.Fatalf("cut after %d of %d bytes: %v", n, len(stream), err)
+		}
+	}
+}
+
+// Whatever arrives, an answer that verifies is the one that was sent.
+func FuzzReadAnswer(f *testing.F) {
+	contentType, data := answerTo(f, streamBody)
+	want, err := readAnswer(contentType, data)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(true, data)
+	_, plain := answerTo(f, plainBody)
+	f.Add(false, plain)
+	f.Add(true, []byte("event: message_start\ndata: {\"type\":\"message_start\"}\n\n"))
+	f.Add(true, []byte(": comment\n\nevent: error\ndata: {\"type\":\"error\"}\n\n"))
+	f.Fuzz(func(t *testing.T, stream bool, data []byte) {
+		contentType := "application/json"
+		if stream {
+			contentType = "text/event-stream"
+		}
+		got, err := readAnswer(contentType, data)
+		if err == nil && got.Verify([]byte(streamBody)) == nil && got.Text != want.Text {
+			t.Errorf("%q passes for %q", got.Text, want.Text)
+		}
+	})
+}
+
+// Quantiles are those of the durations that were seen.
+func TestLatency(t *testing.T) {
+	bubble(t, oneAccount, func(r *rig) {
+		for d := time.Second; d <= 4*time.Second; d += time.Second {
+			r.Inject("a", sim.SlowHeaders(d).Times(1))
+		}
+		c := (&gateway{rig: r}).coder()
+		c.Turns = 4
+		report := c.Run(r.Context())
+		l := report.FirstByte
+		if l.Count != 4 || l.Max != 4*time.Second || l.Quantile(0) != time.Second || l.Quantile(0.5) != 2*time.Second || l.Quantile(1) != 4*time.Second {
+			r.Errorf("%+v", l)
+		}
+		if got := (sim.Latency{}).Quantile(0.5); got != 0 {
+			r.Errorf("without any duration: %v", got)
+		}
+	})
+}

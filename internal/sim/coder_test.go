@@ -1,0 +1,362 @@
+package sim_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/sim"
+)
+
+// gateway stands between coders and a provider, as shunt does: it puts in a token, and may do harm.
+type gateway struct {
+	*rig
+	account func(n int) string // whose token the nth request gets; nil: a's
+	request func(body []byte) []byte
+	answer  func(h http.Header, body []byte) []byte
+	seen    int
+}
+
+func (g *gateway) RoundTrip(req *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return nil, err
+	}
+	req.Body.Close()
+	if g.request != nil {
+		body = g.request(body)
+	}
+	account := "a"
+	if g.account != nil {
+		account = g.account(g.seen)
+	}
+	g.seen++
+	out := req.Clone(req.Context())
+	out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	out.Header.Set("Authorization", "Bearer "+g.Token(account))
+	out.Header.Add("Anthropic-Beta", "oauth-2025-04-20")
+	resp, err := g.client.Transport.RoundTrip(out)
+	if err != nil {
+		return nil, err
+	}
+	resp.Header.Set("X-Shunt-Account", account)
+	if g.answer != nil {
+		data, err := io.ReadAll(resp.Body)
+		if err != nil {
+			return nil, err
+		}
+		resp.Body.Close()
+		resp.Body = io.NopCloser(bytes.NewReader(g.answer(resp.Header, data)))
+	}
+	return resp, nil
+}
+
+// coder is a small session through the gateway.
+func (g *gateway) coder() sim.Coder {
+	return sim.Coder{
+		BaseURL: "http://provider.test", Client: &http.Client{Transport: g}, Name: "c",
+		Turns: 6, Context: 4 << 10, Growth: sim.Range{Min: 100, Max: 200},
+	}
+}
+
+// A session grows, mixes models and forms as told, is the same every time, and proves every answer.
+func TestSession(t *testing.T) {
+	config := sim.Config{Accounts: []sim.Account{{Name: "a"}, {Name: "b"}}, Encodings: []string{"zstd"}, RecordBodies: true}
+	var reports []sim.Report
+	for range 2 {
+		bubble(t, config, func(r *rig) {
+			g := &gateway{rig: r, account: func(n int) string { return []string{"a", "b"}[n/20%2] }}
+			c := g.coder()
+			c.Turns, c.FableShare, c.PlainShare, c.AccountUUID = 60, 0.3, 0.2, "u-1"
+			report := c.Run(r.Context())
+			reports = append(reports, report)
+			if report.Turns != 60 || report.Answered != 60 || report.Moves != 2 || report.Accounts["b"] != 20 || len(report.Errors) != 0 {
+				r.Errorf("%+v", report)
+			}
+			if report.Tokens.CacheRead == 0 || report.Tokens.Output == 0 || report.Total.Count != 60 {
+				r.Errorf("%+v", report)
+			}
+			fable, plain := 0, 0
+			last := 0
+			for _, q := range r.Requests() {
+				if q.Session() != c.Session() || q.AccountUUID != "u-1" || q.Path != "/v1/messages?beta=true" {
+					r.Errorf("received %+v", q)
+				}
+				if q.Model == "claude-fable-5" {
+					fable++
+				}
+				if !q.Stream {
+					plain++
+				}
+				if q.BodyLength <= last-len(`,"stream":true`)-len("sonnet-4-5") {
+					r.Errorf("the conversation shrinks from %d to %d", last, q.BodyLength)
+				}
+				last = q.BodyLength
+			}
+			if fable < 8 || fable > 28 || plain < 4 || plain > 22 {
+				r.Errorf("%d Fable turns and %d plain ones of 60", fable, plain)
+			}
+		})
+	}
+	if a, b := reports[0], reports[1]; a.Tokens != b.Tokens || a.Moves != b.Moves {
+		t.Errorf("two runs of one session differ: %+v and %+v", a, b)
+	}
+}
+
+// A body is about as large as Claude Code's, and no conversation grows without end.
+func TestSessionSize(t *testing.T) {
+	bubble(t, sim.Config{Accounts: []sim.Account{{Name: "a", FiveHour: sim.Window{Off: true}}}}, func(r *rig) {
+		g := &gateway{rig: r}
+		c := g.coder()
+		c.Context, c.Growth, c.Turns = 0, sim.Range{Min: 100 << 10, Max: 100 << 10}, 12
+		if got := c.Run(r.Context()); got.Answered != 12 {
+			r.Errorf("%+v", got)
+		}
+		requests := r.Requests()
+		if first := requests[0].BodyLength - 100<<10; first < 90<<10 || first > 130<<10 {
+			r.Errorf("the first body is %d bytes beyond what was said", first)
+		}
+		shrunk := false
+		for i, q := range requests {
+			if q.BodyLength > 800<<10 {
+				r.Errorf("a body of %d bytes", q.BodyLength)
+			}
+			shrunk = shrunk || i > 0 && q.BodyLength < requests[i-1].BodyLength
+		}
+		if !shrunk {
+			r.Error("the conversation was never compacted")
+		}
+	})
+}
+
+// Turns of a burst follow each other closely; between bursts the user thinks, on the clock.
+func TestThinkTimes(t *testing.T) {
+	bubble(t, oneAccount, func(r *rig) {
+		g := &gateway{rig: r}
+		c := g.coder()
+		c.Burst, c.Gap, c.Think, c.Turns = sim.Range{Min: 3, Max: 3}, time.Second, sim.Pause{Min: time.Minute, Max: 2 * time.Minute}, 9
+		c.Run(r.Context())
+		requests := r.Requests()
+		for i := range requests[1:] {
+			pause := requests[i+1].Received.Sub(requests[i].Received)
+			if i%3 == 2 && (pause < time.Minute || pause > 2*time.Minute) || i%3 != 2 && pause != time.Second {
+				r.Errorf("%v between turns %d and %d", pause, i+1, i+2)
+			}
+		}
+	})
+}
+
+// The context ends a session at once, in a pause and in a turn, and the interrupted turn is no failure.
+func TestSessionEnds(t *testing.T) {
+	bubble(t, oneAccount, func(r *rig) {
+		g := &gateway{rig: r}
+		c := g.coder()
+		c.Turns, c.Think = 0, sim.Pause{Min: time.Minute, Max: time.Minute}
+		for _, hang := range []bool{false, true} {
+			if hang {
+				r.Inject("a", sim.Hang())
+			}
+			ctx, cancel := context.WithTimeout(r.Context(), 90*time.Second)
+			start := time.Now()
+			report := c.Run(ctx)
+			cancel()
+			if got := time.Since(start); got != 90*time.Second {
+				r.Errorf("ended after %v", got)
+			}
+			if want := map[bool]int{false: 2, true: 0}[hang]; report.Turns != want || report.Answered != want {
+				r.Errorf("hang %v: %+v", hang, report)
+			}
+		}
+		synctest.Wait() // the provider has noticed
+		if got := r.Counters("a").Canceled; got != 1 {
+			r.Errorf("%d requests were canceled", got)
+		}
+	})
+}
+
+// Whatever goes wrong is counted as what it is, and the session goes on.
+func TestSessionSurvives(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fault sim.Fault
+		check func(r sim.Report) bool
+	}{
+		{"limit", sim.Rejected(anthropic.FiveHour), func(r sim.Report) bool { return r.Refused[429] == 1 && r.Limited == 1 }},
+		{"throttle", sim.Throttled("1"), func(r sim.Report) bool { return r.Refused[429] == 1 && r.Limited == 0 }},
+		{"overload", sim.Overloaded(), func(r sim.Report) bool { return r.Refused[529] == 1 }},
+		{"error stream", sim.ErrorStream(anthropic.TypeOverloaded), func(r sim.Report) bool { return r.Refused[200] == 1 }},
+		{"redirect", sim.Redirect("http://elsewhere.test/"), func(r sim.Report) bool { return r.Refused[307] == 1 }},
+		{"reset", sim.ResetConnection(), func(r sim.Report) bool { return r.Unreachable == 1 }},
+		{"cut", sim.Cut(5), func(r sim.Report) bool { return r.Resent == 1 && r.Answered == 6 }},
+		{"truncated", sim.Truncate(5), func(r sim.Report) bool { return r.Resent == 1 && r.Answered == 6 }},
+		{"cut in gzip", sim.Cut(5).Encoded("gzip"), func(r sim.Report) bool { return r.Resent == 1 && r.Answered == 6 }},
+		{"truncated in br", sim.Truncate(5).Encoded("br"), func(r sim.Report) bool { return r.Resent == 1 && r.Answered == 6 }},
+	} {
+		bubble(t, oneAccount, func(r *rig) {
+			r.Inject("a", c.fault.Times(1))
+			coder := (&gateway{rig: r}).coder()
+			coder.Client.CheckRedirect = r.client.CheckRedirect
+			report := coder.Run(r.Context())
+			if !c.check(report) || report.Turns != 6 || report.Answered < 5 {
+				r.Errorf("%s: %+v", c.name, report)
+			}
+		})
+	}
+}
+
+// A stream that is cut and whose second sending is cut too is lost.
+func TestSessionCutTwice(t *testing.T) {
+	bubble(t, oneAccount, func(r *rig) {
+		g := &gateway{rig: r, answer: func(_ http.Header, body []byte) []byte { return body[:len(body)/2] }}
+		coder := g.coder()
+		coder.Turns = 1
+		if got := coder.Run(r.Context()); got.Resent != 1 || got.Answered != 0 || got.Turns != 1 {
+			r.Errorf("%+v", got)
+		}
+	})
+}
+
+// WIRE-5, WIRE-11, RTE-3: a gateway that changes, mixes or misplaces anything is found out.
+func TestDamageIsFound(t *testing.T) {
+	replace := func(old, with string) func(http.Header, []byte) []byte {
+		return func(_ http.Header, body []byte) []byte { return bytes.Replace(body, []byte(old), []byte(with), 1) }
+	}
+	var earlier []byte
+	for name, g := range map[string]gateway{
+		"a changed prompt": {request: func(b []byte) []byte { return bytes.Replace(b, []byte("simulated coding"), []byte("real coding"), 1) }},
+		"white space taken out of a prompt": {request: func(b []byte) []byte {
+			return bytes.Replace(b, []byte(`"required":["path"]`), []byte(`"required": ["path"]`), 1)
+		}},
+		"another model":                    {request: func(b []byte) []byte { return bytes.Replace(b, []byte("claude-sonnet"), []byte("claude-opus"), 1) }},
+		"a changed word":                   {answer: replace("amber", "ember")},
+		"a lost delta":                     {answer: dropEvent("content_block_delta", 6)},
+		"a lost block start":               {answer: dropEvent("content_block_start", 1)},
+		"a lost message_delta":             {answer: dropEvent("message_delta", 0)},
+		"a lost message_start":             {answer: dropEvent("message_start", 0)},
+		"a ping inside an event":           {answer: replace("event: message_delta\n", "event: message_delta\n"+string(anthropic.Ping))},
+		"a ping that is another event":     {answer: replace("event: ping", "event: message_stop")},
+		"an event after the end":           {answer: func(_ http.Header, b []byte) []byte { return append(b, anthropic.Ping...) }},
+		"a second start":                   {answer: replace("event: content_block_start", "event: message_start\ndata: {\"type\":\"message_start\"}\n\nevent: content_block_start")},
+		"damaged JSON":                     {answer: replace(`data: {"type":"message_stop"}`, `data: {"type":"message_stop"`)},
+		"a plain answer that is no JSON":   {answer: func(h http.Header, _ []byte) []byte { h.Set("Content-Type", "text/html"); return []byte("<html>") }},
+		"a coding that is not there":       {answer: func(h http.Header, b []byte) []byte { h.Set("Content-Encoding", "gzip"); return b }},
+		"a coding that nobody knows":       {answer: func(h http.Header, b []byte) []byte { h.Set("Content-Encoding", "lzma"); return b }},
+		"an earlier answer in this place":  {answer: func(_ http.Header, b []byte) []byte { b, earlier = cmpOr(earlier, b), b; return b }},
+		"a signature that got lost":        {answer: func(_ http.Header, b []byte) []byte { return dropSignature(b) }},
+		"a text where a thought should be": {answer: replace("[sim thinking", "[sim text")},
+	} {
+		bubble(t, oneAccount, func(r *rig) {
+			g.rig = r
+			coder := g.coder()
+			report := coder.Run(r.Context())
+			if report.Damaged == 0 || report.Damaged+report.Answered != report.Turns || report.Answered > 1 {
+				r.Errorf("%s is not found out: %+v", name, report)
+			}
+		})
+	}
+}
+
+// A gateway may send pings between events and restore a model, and no one is harmed.
+func TestHarmlessChanges(t *testing.T) {
+	bubble(t, oneAccount, func(r *rig) {
+		g := &gateway{
+			rig: r,
+			request: func(b []byte) []byte {
+				return bytes.Replace(b, []byte("claude-sonnet-4-5"), []byte("claude-opus-4-5"), 1)
+			},
+			answer: func(_ http.Header, b []byte) []byte {
+				b = bytes.Replace(b, []byte("claude-opus-4-5"), []byte("claude-sonnet-4-5"), 1)
+				b = bytes.Replace(b, []byte("event: message_delta"), append(bytes.Clone(anthropic.Ping), ": comment\n\nevent: message_delta"...), 1)
+				return append(bytes.Clone(anthropic.Ping), b...)
+			},
+		}
+		pings := 0
+		coder := g.coder()
+		coder.OnTurn = func(turn sim.Turn) { pings += turn.Pings }
+		if got := coder.Run(r.Context()); got.Answered != 6 || pings != 18 {
+			r.Errorf("%d pings, %+v", pings, got)
+		}
+	})
+}
+
+// A gateway that is not there is waited for, not hammered.
+func TestDeadGateway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := sim.Listen("nobody.test:80")
+		l.Close()
+		coder := sim.Coder{BaseURL: "http://nobody.test", Client: &http.Client{Transport: &http.Transport{DialContext: l.Dial}}, Context: 1}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Millisecond)
+		defer cancel()
+		if got := coder.Run(ctx); got.Unreachable != 61 || got.Turns != 61 || len(got.Errors) == 0 || len(got.Errors) > 10 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// A session brings its own client when it is given none, and leaves nothing behind (goleak).
+func TestOwnClient(t *testing.T) {
+	p := sim.New(sim.Config{Accounts: []sim.Account{{Name: "key", APIKey: "sk-paid"}}})
+	server, err := sim.Start(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := sim.Coder{BaseURL: server.URL, Token: "sk-paid", Turns: 2}.Run(t.Context())
+	if got.Answered != 2 || got.FirstByte.Quantile(0.5) > got.Total.Max {
+		t.Errorf("%+v", got)
+	}
+	if err := server.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func dropEvent(name string, n int) func(http.Header, []byte) []byte {
+	return func(_ http.Header, body []byte) []byte {
+		seen := 0
+		var kept []string
+		for _, event := range strings.SplitAfter(string(body), "\n\n") {
+			if strings.HasPrefix(event, "event: "+name+"\n") {
+				if seen++; seen == n+1 {
+					continue
+				}
+			}
+			kept = append(kept, event)
+		}
+		return []byte(strings.Join(kept, ""))
+	}
+}
+
+func dropSignature(body []byte) []byte {
+	var kept []string
+	for _, event := range strings.SplitAfter(string(body), "\n\n") {
+		if !strings.Contains(event, "signature_delta") {
+			kept = append(kept, event)
+		}
+	}
+	return []byte(strings.Join(kept, ""))
+}
+
+func cmpOr(a, b []byte) []byte {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// A provider without connections to hijack still breaks off.
+func TestResetWithoutConnection(t *testing.T) {
+	p := sim.New(oneAccount)
+	p.Inject("", sim.ResetConnection())
+	defer func() {
+		if recover() != http.ErrAbortHandler {
+			t.Error("the answer was not aborted")
+		}
+	}()
+	p.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, sim.MessagesPath, strings.NewReader(plainBody)))
+}

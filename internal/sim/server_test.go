@@ -1,0 +1,113 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"shunt/internal/sim"
+)
+
+// Close ends requests that would never end, and everything that served them (goleak).
+func TestCloseBreaksWhatHangs(t *testing.T) {
+	p := sim.New(oneAccount)
+	p.Inject("", sim.Hang())
+	arrived := make(chan struct{})
+	server, err := sim.Start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(arrived)
+		p.ServeHTTP(w, r)
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	ended := make(chan error)
+	go func() {
+		resp, err := (&http.Client{Transport: transport}).Post(server.URL+sim.MessagesPath, "application/json", strings.NewReader(plainBody))
+		if err == nil {
+			resp.Body.Close()
+		}
+		ended <- err
+	}()
+	<-arrived
+	if err := server.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err == nil {
+		t.Error("the request was answered")
+	}
+	if got := p.Requests()[0]; got.Outcome != sim.Canceled {
+		t.Errorf("after Close the request is %q", got.Outcome)
+	}
+}
+
+// A listener that fails is an error of Close, not a hang.
+func TestCloseTellsOfTheListener(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := sim.Listen("provider.test:80")
+		server := sim.Serve(l, sim.New(oneAccount))
+		l.Close()
+		synctest.Wait() // the server has noticed
+		if err := server.Close(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("err = %v", err)
+		}
+	})
+}
+
+// A pipe refuses when it is closed and when the context ends, and names its connections apart.
+func TestPipe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := sim.Listen("provider.test:80")
+		ctx, cancel := context.WithCancel(t.Context())
+		refused := make(chan error)
+		go func() {
+			_, err := l.Dial(ctx, "tcp", "ignored:1")
+			refused <- err
+		}()
+		synctest.Wait()
+		cancel()
+		if err := <-refused; !errors.Is(err, context.Canceled) {
+			t.Errorf("a dial that nobody accepts: %v", err)
+		}
+
+		names := map[string]bool{}
+		for range 2 {
+			go func() {
+				c, err := l.Accept()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = io.WriteString(c, c.RemoteAddr().String())
+				c.Close()
+			}()
+			c, err := l.Dial(t.Context(), "tcp", "ignored:1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			said, err := io.ReadAll(c)
+			if err != nil || string(said) != c.LocalAddr().String() || c.RemoteAddr().String() != "provider.test:80" {
+				t.Errorf("the server sees %q, the client is %v at %v (%v)", said, c.LocalAddr(), c.RemoteAddr(), err)
+			}
+			names[string(said)] = true
+			c.Close()
+		}
+		if len(names) != 2 || l.Dials() != 3 {
+			t.Errorf("connections %v of %d dials", names, l.Dials())
+		}
+
+		l.Close()
+		if _, err := l.Dial(t.Context(), "tcp", "ignored:1"); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("a dial after Close: %v", err)
+		}
+		if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("accept after Close: %v", err)
+		}
+	})
+}

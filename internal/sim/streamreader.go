@@ -1,0 +1,135 @@
+package sim
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"shunt/internal/anthropic"
+)
+
+// streamReader reads the events of one answer. It is stricter than a client need be: it is there to find what a gateway
+// does wrong.
+type streamReader struct {
+	answer Answer
+	header http.Header
+
+	started, stopped bool
+	delta            bool   // message_delta was seen
+	block            string // type of the open content block, "" = none
+	blocks           int    // opened so far
+}
+
+// streamEvent is the union of the data of all events.
+type streamEvent struct {
+	Type    string  `json:"type"`
+	Index   int     `json:"index"`
+	Message message `json:"message"`
+	Block   block   `json:"content_block"`
+	Delta   struct {
+		Type       string `json:"type"`
+		Text       string `json:"text"`
+		Thinking   string `json:"thinking"`
+		Signature  string `json:"signature"`
+		StopReason string `json:"stop_reason"`
+	} `json:"delta"`
+	Usage Tokens `json:"usage"`
+}
+
+func (r *streamReader) read(body io.Reader) error {
+	lines := bufio.NewReader(body)
+	name, data := "", ""
+	for {
+		line, err := lines.ReadString('\n')
+		if errors.Is(err, io.EOF) && line == "" && name == "" && data == "" && r.stopped {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the stream: %w", cutShort(err))
+		}
+		line = strings.TrimSuffix(line, "\n")
+		switch field, value, _ := strings.Cut(line, ": "); {
+		case line == "":
+			if name == "" && data == "" {
+				continue
+			}
+			if err := r.event(name, []byte(data)); err != nil {
+				return err
+			}
+			name, data = "", ""
+		case field == "event" && name == "" && data == "":
+			name = value
+		case field == "data" && data == "":
+			data = value
+		case strings.HasPrefix(line, ":"):
+		default:
+			return fmt.Errorf("a line of an event is malformed or out of place (%d bytes)", len(line))
+		}
+	}
+}
+
+func (r *streamReader) event(name string, data []byte) error {
+	if r.stopped {
+		return fmt.Errorf("%s after message_stop", name)
+	}
+	var e streamEvent
+	if err := json.Unmarshal(data, &e); err != nil {
+		return fmt.Errorf("the data of %s is not JSON: %w", name, err)
+	}
+	if e.Type != name {
+		return fmt.Errorf("event %s carries the data of %q", name, e.Type)
+	}
+	switch name {
+	case "ping":
+		r.answer.Pings++
+		return nil
+	case "error":
+		kind, text, _ := anthropic.ParseError(data)
+		return &Refusal{http.StatusOK, kind, text, r.header}
+	case "message_start":
+		if r.started {
+			return errors.New("message_start twice")
+		}
+		r.started = true
+		r.answer.ID, r.answer.Model, r.answer.Usage = e.Message.ID, e.Message.Model, e.Message.Usage
+		return nil
+	}
+	if !r.started {
+		return fmt.Errorf("%s before message_start", name)
+	}
+	return r.inside(name, e)
+}
+
+// inside takes the events between message_start and the end.
+func (r *streamReader) inside(name string, e streamEvent) error {
+	switch {
+	case name == "content_block_start" && r.block == "" && !r.delta && e.Index == r.blocks:
+		r.block = e.Block.Type
+		r.blocks++
+	case name == "content_block_delta" && r.block != "" && e.Index == r.blocks-1:
+		switch kind := e.Delta.Type; {
+		case kind == "text_delta" && r.block == "text":
+			r.answer.Text += e.Delta.Text
+		case kind == "thinking_delta" && r.block == "thinking":
+			r.answer.Thinking += e.Delta.Thinking
+		case kind == "signature_delta" && r.block == "thinking":
+			r.answer.Signature += e.Delta.Signature
+		default:
+			return fmt.Errorf("%q in a block of type %q", kind, r.block)
+		}
+	case name == "content_block_stop" && r.block != "" && e.Index == r.blocks-1:
+		r.block = ""
+	case name == "message_delta" && r.block == "" && !r.delta:
+		r.delta = true
+		r.answer.StopReason, r.answer.Usage = e.Delta.StopReason, e.Usage
+	case name == "message_stop" && r.delta:
+		r.stopped = true
+	default:
+		return fmt.Errorf("%s (index %d) is unknown or out of place", name, e.Index)
+	}
+	return nil
+}
