@@ -100,7 +100,7 @@ func Observe(h Health, o Outcome, soft quota.Thresholds, now time.Time) Health {
 		h.cool(o, now)
 	}
 	for _, kind := range [...]cooldownKind{ofQuota, ofFable} {
-		if c := &h.cooldowns[kind]; c.ahead(now) && h.Quota.Refutes(c.named, c.set, soft) {
+		if c := &h.cooldowns[kind]; h.Quota.Refutes(c.named, c.set, soft) {
 			*c = cooldown{}
 		}
 	}

@@ -135,6 +135,11 @@ func TestCooldowns(t *testing.T) {
 			m, m, Rejected,
 		},
 		{
+			"FO-12: two rejections and the other reading",
+			[]step{fail(0, Rejected, m).saying(rejects(five, 0)), fail(0, Rejected, m).saying(rejects(seven, 0)), reading(9*s, s, seven, 0.7)},
+			m, m, Rejected,
+		},
+		{
 			"FO-12: both readings",
 			[]step{
 				fail(0, Rejected, m).saying(rejects(five, 0)), fail(0, Rejected, m).saying(rejects(seven, 0)),

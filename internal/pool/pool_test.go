@@ -125,6 +125,11 @@ func TestCount(t *testing.T) {
 		if i, s := p.Count(); i != tt.identities || s != tt.eligible {
 			t.Errorf("%v: %d, %d", tt.accounts, i, s)
 		}
+		for _, s := range p.Snapshot() {
+			if s.Available == s.Disabled {
+				t.Errorf("%v: disabled %v, available %v", s.Name, s.Disabled, s.Available)
+			}
+		}
 		_, any := p.Begin(pool.Request{}).Next()
 		if any != (tt.eligible > 0) {
 			t.Errorf("%v: candidate %v without a session", tt.accounts, any)

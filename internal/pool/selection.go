@@ -101,8 +101,6 @@ func (s *Selection) leaving(best *Ranked, now time.Time) Reason {
 	switch {
 	case last == nil:
 		return PoolChanged
-	case s.query.tried(last):
-		return Failover
 	case best.Why == Sticky && best.Member.seed == s.seat.home:
 		return Returned
 	case best.Why == Sticky: // its home is another than it was

@@ -84,6 +84,18 @@ func TestAggregateEndsWithItsWindows(t *testing.T) {
 	}
 }
 
+// SEL-5: an aggregate that stood alone does not count while a window has a status.
+func TestWindowStatusMasksAggregate(t *testing.T) {
+	var h history
+	h.record(0, merged("rejected")).record(1, on(quota.FiveHour, until(time.Hour, status("allowed"))))
+	if h.state.Rejected(false, soft) {
+		t.Error("the window's status is the newer and the closer word")
+	}
+	if s := h.expired(time.Hour); !s.Rejected(false, soft) {
+		t.Error("QUO-13: it counts again when the window's status is gone")
+	}
+}
+
 // SEL-6, SEL-7: at or above the threshold of a governing window.
 func TestNearAndOverHard(t *testing.T) {
 	const five, seven, fable = quota.FiveHour, quota.SevenDay, quota.Fable
