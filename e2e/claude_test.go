@@ -40,36 +40,42 @@ type turn struct {
 	code           int
 }
 
-// start begins a turn; the result comes when Claude Code has ended. A minute is the end of its patience.
-func (c *claude) start(t *testing.T, args ...string) <-chan turn {
+// running is a turn that is going on.
+type running struct {
+	stdout lockedBuffer // what it shows so far
+	over   chan turn    // the result, when Claude Code has ended
+}
+
+// start begins a turn. A minute is the end of its patience.
+func (c *claude) start(t *testing.T, args ...string) *running {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	cmd := exec.CommandContext(ctx, claudePath, append([]string{"-p", "--model", model}, args...)...)
-	var stdout, stderr bytes.Buffer
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.work, c.env, &stdout, &stderr
+	r := &running{over: make(chan turn, 1)}
+	var stderr bytes.Buffer
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.work, c.env, &r.stdout, &stderr
 	if err := cmd.Start(); err != nil {
 		cancel()
 		t.Fatal(err)
 	}
-	result := make(chan turn, 1)
 	go func() {
 		defer cancel()
 		err := cmd.Wait()
 		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 			stderr.WriteString(err.Error())
 		}
-		result <- turn{strings.TrimSpace(stdout.String()), strings.TrimSpace(stderr.String()), cmd.ProcessState.ExitCode()}
+		r.over <- turn{strings.TrimSpace(r.stdout.String()), strings.TrimSpace(stderr.String()), cmd.ProcessState.ExitCode()}
 	}()
-	return result
+	return r
 }
 
 // ask begins a conversation, and reply goes on with it.
 func (c *claude) ask(t *testing.T, prompt string) turn {
 	t.Helper()
-	return <-c.start(t, prompt)
+	return <-c.start(t, prompt).over
 }
 
 func (c *claude) reply(t *testing.T, prompt string) turn {
 	t.Helper()
-	return <-c.start(t, "--continue", prompt)
+	return <-c.start(t, "--continue", prompt).over
 }

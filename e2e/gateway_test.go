@@ -25,6 +25,7 @@ type gateway struct {
 
 	cmd    *exec.Cmd
 	log    lockedBuffer
+	asked  sync.Once     // to stop; a second signal would end it at once
 	exited chan struct{} // closed when it has ended
 }
 
@@ -123,10 +124,15 @@ func (g *gateway) waitReady(t *testing.T) {
 	}
 }
 
+// askToStop sends SIGTERM, once.
+func (g *gateway) askToStop() {
+	g.asked.Do(func() { _ = g.cmd.Process.Signal(syscall.SIGTERM) }) // a process that has ended shows by its exit code
+}
+
 // stop asks shunt to stop and waits for its end, which must be a good one.
 func (g *gateway) stop(t *testing.T) {
 	t.Helper()
-	_ = g.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	g.askToStop()
 	select {
 	case <-g.exited:
 	case <-time.After(time.Minute):

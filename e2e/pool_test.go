@@ -3,9 +3,7 @@ package e2e
 import (
 	"net/http"
 	"os"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -197,29 +195,5 @@ func TestRotatedTokensAreOnDisk(t *testing.T) {
 	}
 	if info, err := os.Stat(accounts.file("a")); err != nil || info.Mode() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
-	}
-}
-
-// SIGTERM in the middle of an answer: Claude Code gets the rest of it, and then shunt ends well.
-func TestStopLetsAnswersFinish(t *testing.T) {
-	p, g, user := poolOf(t, sim.Config{Output: sim.Range{Min: 200, Max: 200}, Pace: sim.Pace{Delta: 60 * time.Millisecond}}, "a")
-	result := user.start(t, "say hi")
-	running := func() bool {
-		return slices.ContainsFunc(p.messages(), func(r sim.Request) bool { return r.Status == http.StatusOK && r.Outcome == sim.Running })
-	}
-	for !running() {
-		select {
-		case got := <-result:
-			t.Fatalf("over before it could be seen: %+v", got)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-	if err := g.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	p.answered(t, <-result)
-	g.stop(t)
-	if n := len(p.messages()); n != 1 {
-		t.Errorf("%d requests for one answer", n)
 	}
 }
