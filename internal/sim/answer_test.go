@@ -16,7 +16,7 @@ import (
 // answerTo is what a provider answers to the body, as it goes over the wire.
 func answerTo(tb testing.TB, body string) (contentType string, data []byte) {
 	tb.Helper()
-	p := sim.New(sim.Config{Accounts: []sim.Account{{Name: "key", APIKey: "sk-paid"}}})
+	p := sim.New(sim.Config{Output: sim.Range{Min: 20, Max: 20}, Accounts: []sim.Account{{Name: "key", APIKey: "sk-paid"}}})
 	w := httptest.NewRecorder()
 	req := httptest.NewRequest(http.MethodPost, sim.MessagesPath, strings.NewReader(body))
 	req.Header.Set("X-Api-Key", "sk-paid")

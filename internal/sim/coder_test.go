@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,6 +109,39 @@ func TestSession(t *testing.T) {
 	if a, b := reports[0], reports[1]; a.Tokens != b.Tokens || a.Moves != b.Moves {
 		t.Errorf("two runs of one session differ: %+v and %+v", a, b)
 	}
+}
+
+// Answers to sessions that run side by side are never mixed, and depend on their prompts only.
+func TestSessionsSideBySide(t *testing.T) {
+	config := sim.Config{
+		Accounts: []sim.Account{{Name: "a"}},
+		Pace:     sim.Pace{Delta: time.Second, Chunk: 50},
+	}
+	bubble(t, config, func(r *rig) {
+		reports := make([]sim.Report, 8)
+		var wg sync.WaitGroup
+		for i := range reports {
+			wg.Go(func() {
+				c := (&gateway{rig: r}).coder()
+				c.Name, c.Seed = "twins", uint64(i/2)
+				reports[i] = c.Run(r.Context())
+			})
+		}
+		wg.Wait()
+		var output int64
+		for i, report := range reports {
+			output += report.Tokens.Output
+			if report.Answered != 6 {
+				r.Errorf("%+v", report)
+			}
+			if twin := reports[i^1]; report.Tokens.Output != twin.Tokens.Output {
+				r.Errorf("the same session was answered with %d and %d tokens", report.Tokens.Output, twin.Tokens.Output)
+			}
+		}
+		if got := r.Counters("a"); got.Requests != 48 || got.Tokens.Output != output {
+			r.Errorf("counted %+v, the sessions %d tokens", got, output)
+		}
+	})
 }
 
 // A body is about as large as Claude Code's, and no conversation grows without end.

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -25,8 +24,8 @@ type dialog struct {
 func newDialog(session, accountUUID string, size int, rng *rand.Rand) *dialog {
 	d := &dialog{session: session, rng: rng}
 	userID := object{"device_id": randomHex(rng, 32), "account_uuid": accountUUID, "session_id": session}
-	d.userID = string(encoded(userID))
-	d.system = encoded([]object{
+	d.userID = string(mustJSON(userID))
+	d.system = mustJSON([]object{
 		{"type": "text", "text": "You are a simulated coding assistant."},
 		{"type": "text", "text": d.filler(size / 4), "cache_control": object{"type": "ephemeral"}},
 	})
@@ -41,7 +40,7 @@ func newDialog(session, accountUUID string, size int, rng *rand.Rand) *dialog {
 			},
 		})
 	}
-	d.tools = encoded(tools)
+	d.tools = mustJSON(tools)
 	return d
 }
 
@@ -76,14 +75,14 @@ func (d *dialog) add(role string, content ...object) {
 	if len(d.said) > 0 {
 		d.said = append(d.said, ',')
 	}
-	d.said = append(d.said, encoded(object{"role": role, "content": content})...)
+	d.said = append(d.said, mustJSON(object{"role": role, "content": content})...)
 }
 
 // body is the request body of the next turn, its members in the order of Claude Code's.
 func (d *dialog) body(model string, stream bool) []byte {
 	b := make([]byte, 0, len(d.said)+len(d.system)+len(d.tools)+1024)
-	b = fmt.Appendf(b, `{"model":%s,"messages":[%s],"system":%s,"tools":%s,`, encoded(model), d.said, d.system, d.tools)
-	b = fmt.Appendf(b, `"metadata":%s,"max_tokens":32000,"thinking":{"type":"adaptive"},`, encoded(object{"user_id": d.userID}))
+	b = fmt.Appendf(b, `{"model":%s,"messages":[%s],"system":%s,"tools":%s,`, mustJSON(model), d.said, d.system, d.tools)
+	b = fmt.Appendf(b, `"metadata":%s,"max_tokens":32000,"thinking":{"type":"adaptive"},`, mustJSON(object{"user_id": d.userID}))
 	b = append(b, `"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":"all"}]}`...)
 	if stream {
 		b = append(b, `,"stream":true`...)
@@ -109,12 +108,4 @@ func (d *dialog) headers(token string) http.Header {
 		"X-Stainless-Retry-Count":     {"0"},
 		"X-Stainless-Timeout":         {"600"},
 	}
-}
-
-func encoded(v any) []byte {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("sim: encode %T: %v", v, err))
-	}
-	return data
 }

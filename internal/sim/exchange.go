@@ -2,7 +2,6 @@ package sim
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -207,11 +206,7 @@ func (x *exchange) fail(f failure) {
 }
 
 func (x *exchange) json(status int, v any) {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("sim: encode an answer: %v", err))
-	}
-	x.send(status, "application/json", data)
+	x.send(status, "application/json", mustJSON(v))
 }
 
 // send is a whole answer in one write.

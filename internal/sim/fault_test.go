@@ -198,6 +198,32 @@ func TestSlowAndSilent(t *testing.T) {
 	})
 }
 
+// FO-5: a client that leaves a stream ends it at once; it is charged for what was generated until then.
+func TestClientLeaves(t *testing.T) {
+	config := oneAccount
+	config.Output = sim.Range{Min: 100, Max: 100}
+	config.Pace = sim.Pace{Delta: time.Second, DeltaTokens: 2}
+	bubble(t, config, func(r *rig) {
+		ctx, cancel := context.WithTimeout(r.Context(), 10*time.Second+time.Millisecond)
+		defer cancel()
+		resp, err := r.post(ctx, "a", sim.MessagesPath, streamBody)
+		if err != nil {
+			r.Fatal(err)
+		}
+		defer resp.Body.Close()
+		if _, err := sim.ReadAnswer(resp); !errors.Is(err, sim.ErrCut) || !errors.Is(err, context.DeadlineExceeded) {
+			r.Errorf("err = %v", err)
+		}
+		synctest.Wait()
+		if got := r.Requests()[0]; got.Outcome != sim.Canceled || got.Status != 200 {
+			r.Errorf("recorded as %+v", got)
+		}
+		if got := r.Counters("a"); got.Canceled != 1 || got.Tokens.Output != 20 {
+			r.Errorf("counted as %+v", got)
+		}
+	})
+}
+
 func TestRedirect(t *testing.T) {
 	bubble(t, oneAccount, func(r *rig) {
 		r.Inject("a", sim.Redirect("http://elsewhere.test/"))

@@ -39,6 +39,9 @@ func TestCloseBreaksWhatHangs(t *testing.T) {
 	if err := server.Close(); err != nil {
 		t.Error(err)
 	}
+	if err := server.Close(); err != nil {
+		t.Error(err)
+	}
 	if err := <-ended; err == nil {
 		t.Error("the request was answered")
 	}

@@ -13,6 +13,7 @@ package sim
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -190,6 +191,18 @@ func randomHex(rng *rand.Rand, bytes int) string {
 func randomUUID(rng *rand.Rand) string {
 	h := randomHex(rng, 16)
 	return h[:8] + "-" + h[8:12] + "-4" + h[13:16] + "-a" + h[17:20] + "-" + h[20:]
+}
+
+// object is JSON in the making.
+type object = map[string]any
+
+// mustJSON encodes what this package makes itself, which always can be.
+func mustJSON(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("sim: encode %T: %v", v, err))
+	}
+	return data
 }
 
 var _ http.Handler = (*Provider)(nil)

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,14 +17,8 @@ type event struct {
 }
 
 func newEvent(name string, data any) event {
-	encoded, err := json.Marshal(data)
-	if err != nil {
-		panic(fmt.Sprintf("sim: encode an event: %v", err))
-	}
-	return event{raw: fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, encoded)}
+	return event{raw: fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, mustJSON(data))}
 }
-
-type object = map[string]any
 
 // events are the answer as a stream.
 func (m message) events(deltaTokens int) []event {

@@ -54,8 +54,8 @@ func (p *Provider) Credentials(account string) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := p.account(account)
-	file, err := json.MarshalIndent(map[string]any{
-		"claudeAiOauth": map[string]any{
+	return mustJSON(object{
+		"claudeAiOauth": object{
 			"accessToken":      a.current,
 			"refreshToken":     a.refresh,
 			"expiresAt":        p.access[a.current].expires.UnixMilli(),
@@ -63,13 +63,9 @@ func (p *Provider) Credentials(account string) []byte {
 			"subscriptionType": "max",
 			"rateLimitTier":    "default_claude_max_20x",
 		},
-		"mcpOAuth":         map[string]any{"plugin|simulated": map[string]any{"serverName": "simulated", "accessToken": "foreign"}},
+		"mcpOAuth":         object{"plugin|simulated": object{"serverName": "simulated", "accessToken": "foreign"}},
 		"organizationUuid": a.Organization,
-	}, "", "  ")
-	if err != nil {
-		panic(err)
-	}
-	return file
+	})
 }
 
 // Token is the account's newest access token, or its key.
