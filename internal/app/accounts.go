@@ -1,0 +1,39 @@
+package app
+
+import (
+	"net/http"
+	"strings"
+
+	"shunt/internal/account"
+	"shunt/internal/oauth"
+)
+
+// newKeeper returns the keeper of the process's credentials. A credential that changes ends the cooldowns of the old one.
+func newKeeper(a *App) (*account.Keeper, error) {
+	getenv := func(name string) string { return lookup(a.options.Env, name) }
+	store, err := account.StoreDir(getenv)
+	if err != nil {
+		return nil, err
+	}
+	vendor, warning := oauth.Claude.Overridden(getenv)
+	if warning != "" {
+		a.options.Log.Warn(warning)
+	}
+	var transport http.RoundTripper
+	if a.options.Dial != nil {
+		transport = &http.Transport{DialContext: a.options.Dial, DisableKeepAlives: true}
+	}
+	return account.NewKeeper(account.Options{
+		Clock: a.options.Clock, Log: a.options.Log, Health: a.health, StoreDir: store, Getenv: getenv,
+		OAuth: oauth.NewClient(vendor, transport), OnChange: a.registry.CredentialChanged,
+	}), nil
+}
+
+func lookup(env []string, name string) (value string) {
+	for _, entry := range env {
+		if v, ok := strings.CutPrefix(entry, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}

@@ -1,0 +1,160 @@
+// Package app builds shunt from a configuration and runs it: the graph of packages, the background work, reloads in a
+// fixed order, the listener, and an end that loses nothing. It decides nothing about requests.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"shunt/internal/account"
+	"shunt/internal/clock"
+	"shunt/internal/config"
+	"shunt/internal/gateway"
+	"shunt/internal/observe"
+	"shunt/internal/pool"
+	"shunt/internal/upstream"
+)
+
+// Options are what a configuration does not say.
+type Options struct {
+	Version string
+	Env     []string // as [os.Environ] gives it
+	Clock   clock.Clock
+	Log     *slog.Logger
+	// Level is the logger's level, which follows log.level at each reload; nil leaves it alone.
+	Level *slog.LevelVar
+	// Dial opens connections to providers; nil is the network.
+	Dial upstream.DialFunc
+	// OnAnswer, if set, sees the record of every inference request.
+	OnAnswer func(*observe.Record)
+}
+
+// App is one running shunt.
+type App struct {
+	options   Options
+	health    *observe.Health
+	registry  *pool.Registry
+	keeper    *account.Keeper
+	transport *upstream.Transport
+	requests  *observe.RequestLog // nil: off
+	gateway   *gateway.Gateway
+	server    *http.Server
+
+	config atomic.Pointer[config.Config] // written by New and follow only
+}
+
+// New builds an App from a valid configuration. It starts nothing that an end of the process would leave behind, but
+// opens the request log; [App.Run] closes it.
+func New(cfg *config.Config, o Options) (*App, error) {
+	a := &App{options: o, health: observe.NewHealth(o.Log, o.Clock), registry: pool.NewRegistry(o.Clock)}
+	a.config.Store(cfg)
+	a.transport = upstream.NewTransport(o.Dial)
+	var err error
+	if a.keeper, err = newKeeper(a); err != nil {
+		return nil, err
+	}
+	if cfg.Log.Requests != "" {
+		if a.requests, err = observe.OpenRequestLog(cfg.Log.Requests, a.health); err != nil {
+			return nil, err
+		}
+	}
+	a.gateway = gateway.New(gateway.Options{Version: o.Version, Log: o.Log, Record: a.record}, a.assemble(cfg))
+	server := &cfg.Server
+	a.server = &http.Server{
+		Handler:           a.gateway,
+		ReadHeaderTimeout: server.Timeouts.ReadHeader,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    server.Limits.MaxRequestHeaderBytes + server.Limits.MaxURLLength + headerSlack,
+		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+	}
+	return a, nil
+}
+
+const (
+	idleTimeout = 10 * time.Minute // of a client's connection between requests
+	headerSlack = 64 << 10         // bytes above the limits that the gateway itself refuses with an answer of its own
+)
+
+func (a *App) record(r *observe.Record) {
+	r.Log(context.Background(), a.options.Log)
+	if a.requests != nil {
+		a.requests.Write(r)
+	}
+	if a.options.OnAnswer != nil {
+		a.options.OnAnswer(r)
+	}
+}
+
+// Listen opens the configured address.
+func (a *App) Listen() (net.Listener, error) {
+	l, err := net.Listen("tcp", a.config.Load().Server.Bind.String())
+	if err != nil {
+		return nil, fmt.Errorf("listen (server.bind): %w", err)
+	}
+	return l, nil
+}
+
+// Run serves on the listener until ctx ends, and then lets open answers finish for server.shutdown_timeout_seconds and
+// refreshes be written (TOK-5). A value from hup reloads at once (CFG-50). The listener is closed.
+func (a *App) Run(ctx context.Context, l net.Listener, hup <-chan struct{}) error {
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var tasks sync.WaitGroup
+	tasks.Go(func() { a.keeper.Run(background) })
+	tasks.Go(func() { a.follow(background, hup) })
+
+	failed := make(chan error, 1)
+	go func() { failed <- a.server.Serve(l) }()
+	a.options.Log.Info("shunt is listening", "address", l.Addr().String(), "version", a.options.Version)
+	var err error
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+		err = a.drain(failed)
+	}
+	stop()
+	tasks.Wait()
+	return errors.Join(err, a.close())
+}
+
+// drain ends the server: no new requests, open ones may finish in time.
+func (a *App) drain(served <-chan error) error {
+	patience := a.config.Load().Server.ShutdownTimeout
+	a.options.Log.Info("shutting down: open answers may finish", "timeout", patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if a.server.Shutdown(ctx) != nil {
+		a.options.Log.Warn("open answers were cut: server.shutdown_timeout_seconds is over")
+	}
+	err := a.server.Close()
+	if served := <-served; served != http.ErrServerClosed {
+		err = errors.Join(err, served)
+	}
+	return err
+}
+
+// refreshPatience is how long an end waits for refreshes in flight; each takes at most 30 s (TOK-7c).
+const refreshPatience = 35 * time.Second
+
+func (a *App) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), refreshPatience)
+	defer cancel()
+	err := a.keeper.Close(ctx)
+	a.transport.Close()
+	if a.requests != nil {
+		err = errors.Join(err, a.requests.Close())
+	}
+	return err
+}
+
+// Conditions are the named conditions that hold at present.
+func (a *App) Conditions() []observe.Condition { return a.health.List() }
+
+// Pool is the state of a provider's accounts.
+func (a *App) Pool(provider string) []pool.Status { return a.registry.Pool(provider).Snapshot() }

@@ -1,0 +1,280 @@
+package app_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/sim"
+)
+
+// TestFailoverTable walks the table of 5-failover: a session's account misbehaves once in each way, and the client must
+// be served by whom and when the table says, and the account must rest as long as it says.
+func TestFailoverTable(t *testing.T) {
+	const (
+		same  = "same account"
+		other = "another account"
+	)
+	for _, c := range []struct {
+		name   string
+		model  string
+		faults []sim.Fault // of the session's account, one a call
+		by     string      // who serves the client; empty: the status is relayed
+		status int
+		rests  time.Duration // the account-wide cooldown afterwards
+		fable  time.Duration // the cooldown for Fable requests, where it differs
+		waited time.Duration
+	}{
+		{name: "2xx", by: same},
+		{name: "Fable week, Fable request", model: fableModel, faults: faults(sim.Rejected(anthropic.Fable).RetryAfter("90")), by: other, fable: 90 * time.Second},
+		{name: "Fable week, other request", faults: faults(sim.Rejected(anthropic.Fable).RetryAfter("90")), by: other, rests: 90 * time.Second},
+		{name: "5h", faults: faults(sim.Rejected(anthropic.FiveHour).RetryAfter("90")), by: other, rests: 90 * time.Second},
+		{name: "7d, no retry-after", faults: faults(sim.Rejected(anthropic.SevenDay).RetryAfter("")), by: other, rests: 60 * time.Second},
+		{name: "7d, an hour at the most", faults: faults(sim.Rejected(anthropic.SevenDay).RetryAfter("86400")), by: other, rests: time.Hour},
+		{name: "aggregate alone", faults: faults(sim.RejectedAggregate().RetryAfter("90")), by: other, rests: 90 * time.Second},
+		{name: "throttle, no retry-after", faults: faults(sim.Throttled("")), by: same, waited: time.Second},
+		{name: "throttle, short", faults: faults(sim.Throttled("5")), by: same, waited: 5 * time.Second},
+		{name: "throttle twice, second relayed", faults: faults(sim.Throttled("2"), sim.Throttled("7")), status: 429, waited: 2 * time.Second, rests: 7 * time.Second},
+		{name: "throttle twice, second without retry-after", faults: faults(sim.Throttled("2"), sim.Throttled("")), status: 429, waited: 2 * time.Second},
+		{name: "throttle, then quota", faults: faults(sim.Throttled("2"), sim.Rejected(anthropic.FiveHour).RetryAfter("90")), by: other, waited: 2 * time.Second, rests: 90 * time.Second},
+		{name: "throttle, long", faults: faults(sim.Throttled("6")), by: other, rests: 6 * time.Second},
+		{name: "throttle, very long", faults: faults(sim.Throttled("9999")), by: other, rests: 300 * time.Second},
+		{name: "401 once", faults: faults(sim.Unauthorized()), by: same},
+		{name: "401 twice", faults: faults(sim.Unauthorized(), sim.Unauthorized()), by: other, rests: 300 * time.Second},
+		{name: "401, then throttle", faults: faults(sim.Unauthorized(), sim.Throttled("2")), by: other, rests: 2 * time.Second},
+		{name: "529", faults: faults(sim.Overloaded()), by: other, rests: 5 * time.Second},
+		{name: "500", faults: faults(sim.ServerError(500)), by: other, rests: 30 * time.Second},
+		{name: "503", faults: faults(sim.ServerError(503)), by: other, rests: 30 * time.Second},
+		{name: "403 of the credential", faults: faults(sim.CredentialForbidden()), by: other, rests: 300 * time.Second},
+		{name: "403 of the credential, compressed", faults: faults(sim.CredentialForbidden().Encoded("zstd")), by: other, rests: 300 * time.Second},
+		{name: "403 of the model", faults: faults(sim.ModelForbidden()), status: 403},
+		{name: "reset once", faults: faults(sim.ResetConnection()), by: same},
+		{name: "reset twice", faults: faults(sim.ResetConnection(), sim.ResetConnection()), by: other, rests: 30 * time.Second},
+		{name: "401, then reset", faults: faults(sim.Unauthorized(), sim.ResetConnection()), by: other, rests: 30 * time.Second},
+		{name: "throttle, then reset", faults: faults(sim.Throttled("2"), sim.ResetConnection()), by: other, waited: 2 * time.Second, rests: 30 * time.Second},
+		{name: "no headers in time", faults: faults(sim.Hang()), status: 504, waited: 120 * time.Second},
+		{name: "redirect", faults: faults(sim.Redirect("http://127.0.0.1:9/")), status: 307},
+		{name: "400", faults: faults(sim.Failure(400, anthropic.TypeInvalidRequest, "prompt is too long")), status: 400},
+		{name: "404", faults: faults(sim.Failure(404, anthropic.TypeNotFound, "model: x")), status: 404},
+		{name: "413", faults: faults(sim.Failure(413, anthropic.TypeTooLarge, "too large")), status: 413},
+		{name: "422", faults: faults(sim.Failure(422, anthropic.TypeInvalidRequest, "no")), status: 422},
+		{name: "FO-11: overloaded stream", faults: faults(sim.ErrorStream(anthropic.TypeOverloaded)), by: other, rests: 5 * time.Second},
+		{name: "FO-11: api error stream", faults: faults(sim.ErrorStream(anthropic.TypeAPI)), by: other, rests: 30 * time.Second},
+		{name: "FO-11: rate limit stream", faults: faults(sim.ErrorStream(anthropic.TypeRateLimit)), by: same, waited: time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
+				model := c.model
+				if model == "" {
+					model = plainModel
+				}
+				home := w.mustServe("s", model)
+				for _, f := range c.faults {
+					w.provider.Inject(home, f.Times(1))
+				}
+				before := w.seen()
+				r := w.ask("s", model, true)
+				calls := w.calls(before)
+
+				switch c.by {
+				case "":
+					by := home
+					if c.status == http.StatusGatewayTimeout { // shunt's own
+						by = ""
+					}
+					if r.status != c.status || r.account != by {
+						t.Errorf("status %d by %q, want %d by %q", r.status, r.account, c.status, by)
+					}
+				case same:
+					if r.status != 200 || r.err != nil || r.account != home {
+						t.Errorf("status %d by %q (%v), want 200 by %q", r.status, r.account, r.err, home)
+					}
+				case other:
+					if r.status != 200 || r.err != nil || r.account == home {
+						t.Errorf("status %d by %q (%v), want 200 by another than %q", r.status, r.account, r.err, home)
+					}
+				}
+				want := slices.Repeat([]string{home}, len(c.faults))
+				if c.by != "" {
+					want = append(want, r.account)
+				}
+				if !slices.Equal(calls, want) {
+					t.Errorf("calls %v, want %v", calls, want)
+				}
+				if r.took != c.waited {
+					t.Errorf("took %v, want %v", r.took, c.waited)
+				}
+				s := w.state(home)
+				if s.Cooldown != c.rests {
+					t.Errorf("rests %v, want %v", s.Cooldown, c.rests)
+				}
+				if want := max(c.fable, c.rests); s.FableCooldown != want {
+					t.Errorf("rests %v for Fable, want %v", s.FableCooldown, want)
+				}
+			})
+		})
+	}
+}
+
+func faults(list ...sim.Fault) []sim.Fault { return list }
+
+// FO-8: when every account has failed, the client gets the last real answer as it was, under nobody's name.
+func TestExhaustedPoolRelaysTheLastAnswer(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
+		w.provider.Inject("", sim.ServerError(500))
+		before := w.seen()
+		r := w.ask("s", plainModel, true)
+		if r.status != 500 || r.account != "" || !strings.Contains(r.body, "Internal server error") {
+			t.Errorf("%d by %q: %s", r.status, r.account, r.body)
+		}
+		if calls := w.calls(before); len(calls) != 3 {
+			t.Errorf("calls %v", calls)
+		}
+		if got := w.last(); len(got.Rotations) != 3 || got.Attempts != 3 || got.Status != 500 {
+			t.Errorf("record %+v", got)
+		}
+		// SEL-11: cooled accounts are still tried.
+		w.provider.Clear("")
+		w.mustServe("s", plainModel)
+	})
+}
+
+// FO-8: without any response, the failure is shunt's own and says how many accounts were tried.
+func TestExhaustedPoolWithoutAResponse(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
+		w.provider.Inject("", sim.ResetConnection())
+		r := w.ask("", plainModel, false)
+		if r.status != http.StatusBadGateway || !strings.Contains(r.body, `"api_error"`) || !strings.Contains(r.body, "3 tried") {
+			t.Errorf("%d: %s", r.status, r.body)
+		}
+	})
+}
+
+// FO-11: when every stream begins with a refusal, the last one is relayed as it came.
+func TestExhaustedPoolOfErrorStreams(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
+		w.provider.Inject("", sim.ErrorStream(anthropic.TypeOverloaded))
+		r := w.ask("s", plainModel, true)
+		if r.status != 200 || r.account != "" || !strings.Contains(r.body, "overloaded_error") || r.header.Get("Content-Type") != "text/event-stream; charset=utf-8" && r.header.Get("Content-Type") != "text/event-stream" {
+			t.Errorf("%d by %q, %v: %q", r.status, r.account, r.header, r.body)
+		}
+	})
+}
+
+// FO-0b: a host that cannot be reached is not every account's fault: two are enough to know.
+func TestHostDown(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(5)}, poolOf(""), func(w *world) {
+		w.mustServe("s", plainModel)
+		w.upstream.Close()
+		dials := w.upstream.Dials()
+		// The kept connection is still alive; take it away first.
+		w.provider.Inject("", sim.ResetConnection())
+		r := w.ask("s", plainModel, true)
+		if r.status != http.StatusBadGateway || !strings.Contains(r.body, "cannot be reached") {
+			t.Errorf("%d: %s", r.status, r.body)
+		}
+		if got := w.upstream.Dials() - dials; got > 4 {
+			t.Errorf("%d dials", got)
+		}
+		cooled := 0
+		for _, s := range w.app.Pool("anthropic") {
+			if s.Cooldown > 0 {
+				cooled++
+				if s.Cooldown > 5*time.Second {
+					t.Errorf("%s rests %v", s.Name, s.Cooldown)
+				}
+			}
+		}
+		if cooled != 2 {
+			t.Errorf("%d accounts rest", cooled)
+		}
+	})
+}
+
+// FO-0: the resend after a broken connection goes over a new one.
+func TestResendDialsAnew(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+		w.mustServe("s", plainModel)
+		w.provider.Inject("a", sim.ResetConnection().Times(1))
+		before := w.seen()
+		w.mustServe("s", plainModel)
+		r := w.provider.Requests()[before:]
+		if len(r) != 2 || r[0].Conn == r[1].Conn {
+			t.Errorf("%d requests", len(r))
+		}
+		if r[0].BodyHash != r[1].BodyHash {
+			t.Error("the bodies differ") // FO-7
+		}
+	})
+}
+
+// The table, last row of the throttles: a long throttle detours one request and moves no session.
+func TestLongThrottleIsADetour(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
+		home := w.mustServe("s", plainModel)
+		w.provider.Inject(home, sim.Throttled("30").Times(1))
+		if r := w.ask("s", plainModel, true); r.account == home || r.status != 200 {
+			t.Fatalf("%d by %s", r.status, r.account)
+		}
+		if w.last().Move != nil {
+			t.Errorf("a detour moved the session: %+v", w.last().Move)
+		}
+		time.Sleep(31 * time.Second)
+		if got := w.mustServe("s", plainModel); got != home {
+			t.Errorf("served by %s, home is %s", got, home)
+		}
+		if w.last().Move != nil {
+			t.Errorf("the way back from a detour is a move: %+v", w.last().Move)
+		}
+	})
+}
+
+// The same: where there too is a throttle, it is relayed; where no other account is available, the wait is waited out if
+// it is bearable, and relayed at once if not.
+func TestLongThrottleWithoutAWayOut(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
+		home := w.mustServe("s", plainModel)
+		w.provider.Inject("", sim.Throttled("30").Times(2))
+		r := w.ask("s", plainModel, true)
+		if r.status != 429 || r.account == home || r.account == "" || r.took != 0 {
+			t.Errorf("%d by %q after %v", r.status, r.account, r.took)
+		}
+		for _, s := range w.app.Pool("anthropic") {
+			if s.Cooldown != 30*time.Second {
+				t.Errorf("%s rests %v", s.Name, s.Cooldown)
+			}
+		}
+	})
+	for wait, want := range map[string]struct {
+		status int
+		took   time.Duration
+	}{"60": {200, 60 * time.Second}, "61": {429, 0}} {
+		inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+			w.provider.Inject("a", sim.Throttled(wait).Times(1))
+			r := w.ask("s", plainModel, true)
+			if r.status != want.status || r.took != want.took || r.account != "a" {
+				t.Errorf("retry-after %s: %d by %q after %v", wait, r.status, r.account, r.took)
+			}
+		})
+	}
+}
+
+// A 401 without a way to refresh rests the account at once.
+func TestUnauthorizedSetupToken(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
+		for _, name := range []string{"a", "b"} {
+			w.write(name, []byte(`{"claudeAiOauth":{"accessToken":"`+w.provider.SetupToken(name)+`","expiresAt":4102444800000,"shuntCredentialKind":"setup_token"},"shuntAccountUuid":"`+w.provider.UUID(name)+`"}`))
+		}
+		time.Sleep(3 * time.Second)
+		home := w.mustServe("s", plainModel)
+		w.provider.Inject(home, sim.Unauthorized().Times(1))
+		before := w.seen()
+		r := w.ask("s", plainModel, true)
+		if r.status != 200 || r.account == home || len(w.calls(before)) != 2 || w.state(home).Cooldown != 300*time.Second {
+			t.Errorf("%d by %q, calls %v, rests %v", r.status, r.account, w.calls(before), w.state(home).Cooldown)
+		}
+	})
+}

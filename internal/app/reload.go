@@ -1,0 +1,141 @@
+package app
+
+import (
+	"context"
+	"sync"
+
+	"shunt/internal/account"
+	"shunt/internal/config"
+	"shunt/internal/gateway"
+	"shunt/internal/pool"
+	"shunt/internal/quota"
+	"shunt/internal/upstream"
+)
+
+// reload takes a new configuration into use, or says why the old one stays (CFG-50).
+func (a *App) reload(r config.Reload) {
+	log := a.options.Log
+	if r.Err != nil {
+		a.health.Set(configCondition, "the running configuration stays: "+r.Err.Error())
+		return
+	}
+	a.health.Clear(configCondition)
+	for _, w := range r.Warnings {
+		log.Warn(w.String())
+	}
+	for _, key := range config.Changed(a.config.Load(), r.Config) {
+		log.Warn("a changed setting takes effect at the next start only", "key", key)
+	}
+	if a.options.Level != nil {
+		a.options.Level.Set(r.Config.Log.Level)
+	}
+	if a.requests != nil {
+		if err := a.requests.Reopen(); err != nil {
+			log.Error("the request log goes on in its old file", "error", err)
+		}
+	}
+	a.config.Store(r.Config)
+	a.gateway.Swap(a.assemble(r.Config))
+	log.Info("configuration reloaded", "file", r.Config.Path)
+}
+
+const configCondition = "configuration not reloaded"
+
+// follow takes changes of the configuration (CFG-50) and of the account store (ACC-4) into use until ctx ends. It is the
+// one place that does, so that two changes never overtake each other.
+func (a *App) follow(ctx context.Context, hup <-chan struct{}) {
+	running := a.config.Load()
+	reloads := make(chan config.Reload)
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	watch.Go(func() {
+		config.Watch(ctx, config.Options{Path: running.Path, Env: a.options.Env}, running, hup, func(r config.Reload) {
+			select {
+			case reloads <- r:
+			case <-ctx.Done():
+			}
+		})
+	})
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case r := <-reloads:
+			a.reload(r)
+		case <-a.keeper.Changes():
+			a.gateway.Swap(a.assemble(a.config.Load()))
+		}
+	}
+}
+
+// assemble builds what a configuration serves from. Live state stays where it is: in the registry and the keeper.
+func (a *App) assemble(cfg *config.Config) *gateway.State {
+	specs := map[string][]account.Spec{}
+	for i := range cfg.Providers {
+		if p := &cfg.Providers[i]; p.Pool() {
+			specs[p.Name] = specsOf(p)
+		}
+	}
+	resolved, warnings := a.keeper.Resolve(specs)
+	for _, w := range warnings {
+		a.options.Log.Warn(w)
+	}
+	upstreams := make(map[string]upstream.Upstream, len(cfg.Providers))
+	for i := range cfg.Providers {
+		p := &cfg.Providers[i]
+		upstreams[p.Name] = a.upstream(p, resolved[p.Name])
+	}
+	return &gateway.State{Config: cfg, Upstreams: upstreams}
+}
+
+func (a *App) upstream(p *config.Provider, accounts []*account.Account) upstream.Upstream {
+	switch p.Auth {
+	case config.ClaudeOAuth:
+		scheduler := a.registry.Pool(p.Name)
+		scheduler.Configure(members(p, accounts))
+		return upstream.NewPool(upstream.PoolOptions{
+			Name: p.Name, Base: p.BaseURL, Scheduler: scheduler, Accounts: accounts,
+			Transport: a.transport, Clock: a.options.Clock, Log: a.options.Log,
+		})
+	case config.APIKey:
+		credential := upstream.Bearer(p.APIKey)
+		if p.APIKeyHeader == config.XAPIKey {
+			credential = upstream.APIKey(p.APIKey)
+		}
+		return upstream.NewSingle(p.Name, p.BaseURL, credential, a.transport)
+	}
+	return upstream.NewSingle(p.Name, p.BaseURL, upstream.Credential{}, a.transport)
+}
+
+func specsOf(p *config.Provider) []account.Spec {
+	specs := make([]account.Spec, len(p.Accounts))
+	for i, c := range p.Accounts {
+		specs[i] = account.Spec{
+			Provider: p.Name, Name: c.Name, Credentials: c.Credentials, TokenEnv: c.TokenEnv,
+			UUID: c.UUID, OrganizationUUID: c.OrganizationUUID,
+		}
+	}
+	return specs
+}
+
+// defaultPriority is that of an account which the configuration does not list (CFG-12).
+const defaultPriority = 100
+
+// members joins what the configuration says of accounts with who they are.
+func members(p *config.Provider, accounts []*account.Account) []pool.Account {
+	configured := make(map[string]*config.Account, len(p.Accounts))
+	for i := range p.Accounts {
+		configured[p.Accounts[i].Name] = &p.Accounts[i]
+	}
+	all := make([]pool.Account, len(accounts))
+	for i, a := range accounts {
+		all[i] = pool.Account{Name: a.Name(), Key: a.Key(), Priority: defaultPriority, Soft: quota.Soft(quota.DefaultHard)}
+		if c := configured[a.Name()]; c != nil {
+			all[i].Priority, all[i].Disabled = c.Priority, c.Disabled
+			all[i].Soft = quota.Soft(quota.DefaultHard, quota.Setting{All: c.Threshold, Window: [quota.Windows]*float64{
+				quota.FiveHour: c.Threshold5h, quota.SevenDay: c.Threshold7d, quota.Fable: c.ThresholdFable,
+			}})
+		}
+	}
+	return all
+}

@@ -1,0 +1,127 @@
+// Package gateway is the data plane's [http.Handler]: it admits a request, reads and routes it, has an upstream serve it
+// and records what happened. It chooses no account and opens no connection.
+//
+// A [Gateway] is safe for concurrent use; [Gateway.Swap] may be called at any time, and a request keeps the [State] it
+// began with (CFG-50).
+package gateway
+
+import (
+	"crypto/rand"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/config"
+	"shunt/internal/observe"
+	"shunt/internal/upstream"
+)
+
+// State is what a reload replaces.
+type State struct {
+	Config    *config.Config
+	Upstreams map[string]upstream.Upstream // by provider name
+}
+
+// Options are what a gateway keeps for life. Of the first configuration it keeps the restart-only keys (CFG-51).
+type Options struct {
+	Version string
+	Log     *slog.Logger
+	Record  func(*observe.Record) // called once for every inference request, when it has ended
+}
+
+// Gateway serves the endpoints.
+type Gateway struct {
+	Options
+	state    atomic.Pointer[State]
+	fixed    *config.Server
+	inFlight atomic.Int64
+}
+
+// New returns a gateway that serves from s.
+func New(o Options, s *State) *Gateway {
+	g := &Gateway{Options: o, fixed: &s.Config.Server}
+	g.state.Store(s)
+	return g
+}
+
+// Swap has requests that begin from now on served from s.
+func (g *Gateway) Swap(s *State) { g.state.Store(s) }
+
+// endpoint is one path, matched exactly as it was sent (WIRE-4).
+type endpoint struct {
+	methods []string
+	serve   func(*Gateway, http.ResponseWriter, *http.Request, *State)
+}
+
+var read = []string{http.MethodGet, http.MethodHead}
+
+var endpoints = map[string]endpoint{
+	"/":                         {read, (*Gateway).root},
+	"/health":                   {read, (*Gateway).health},
+	"/v1/messages":              {[]string{http.MethodPost}, (*Gateway).infer},
+	"/v1/messages/count_tokens": {[]string{http.MethodPost}, (*Gateway).infer},
+}
+
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s := g.state.Load()
+	if f := g.admit(r, s); f != nil {
+		g.refuse(w, r, f)
+		return
+	}
+	e, ok := endpoints[r.URL.EscapedPath()]
+	if !ok {
+		g.refuse(w, r, fail(http.StatusNotFound, anthropic.TypeNotFound, "no such endpoint: GET / lists what there is"))
+		return
+	}
+	for _, method := range e.methods {
+		if r.Method == method {
+			e.serve(g, w, r, s)
+			return
+		}
+	}
+	allowed := strings.Join(e.methods, ", ")
+	w.Header().Set("Allow", allowed)
+	g.refuse(w, r, fail(http.StatusMethodNotAllowed, anthropic.TypeInvalidRequest, "this endpoint takes "+allowed))
+}
+
+func (g *Gateway) root(w http.ResponseWriter, _ *http.Request, _ *State) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Write([]byte("shunt " + g.Version + ": POST /v1/messages, POST /v1/messages/count_tokens, GET /health\n"))
+}
+
+func (g *Gateway) health(w http.ResponseWriter, _ *http.Request, _ *State) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Write([]byte(`{"status":"ok","version":` + string(anthropic.QuoteModel(g.Version)) + "}\n"))
+}
+
+func fail(status int, kind anthropic.ErrorType, message string) *upstream.Failure {
+	return &upstream.Failure{Status: status, Type: kind, Message: message}
+}
+
+// refuse answers a request that never became one for an upstream.
+func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, f *upstream.Failure) {
+	id := newRequestID()
+	g.Log.Debug("refused", "request_id", id, "method", r.Method, "status", f.Status, "error", f.Message)
+	writeFailure(w, f, id)
+}
+
+// writeFailure is the one place where a failure becomes a client's JSON (ERR-1).
+func writeFailure(w http.ResponseWriter, f *upstream.Failure, requestID string) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	if f.Final {
+		h.Set("X-Should-Retry", "false")
+	}
+	if f.RetryAfter > 0 {
+		h.Set("Retry-After", formatSeconds(f.RetryAfter))
+	}
+	w.WriteHeader(f.Status)
+	w.Write(anthropic.AppendError(nil, f.Type, f.Message, requestID))
+}
+
+func newRequestID() string { return "req_" + rand.Text() }
+
+func sinceMillis(t time.Time) observe.Millis { return observe.Millis(time.Since(t)) }

@@ -1,0 +1,122 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/observe"
+	"shunt/internal/upstream"
+)
+
+// infer is the life of an inference request: admitted, read, routed, served, recorded.
+func (g *Gateway) infer(w http.ResponseWriter, r *http.Request, s *State) {
+	if limit := int64(g.fixed.MaxConcurrentRequests); g.inFlight.Add(1) > limit && limit > 0 {
+		g.inFlight.Add(-1)
+		f := fail(http.StatusServiceUnavailable, anthropic.TypeOverloaded, "too many requests in flight (server.max_concurrent_requests)")
+		f.RetryAfter = time.Second
+		g.refuse(w, r, f)
+		return
+	}
+	defer g.inFlight.Add(-1)
+
+	session := upstream.SessionOf(r.Header)
+	record := &observe.Record{Time: time.Now(), RequestID: newRequestID(), Path: r.URL.Path}
+	if session != 0 {
+		record.Session = session.String()
+	}
+	outcome := g.serve(w, s, &upstream.Request{Client: r, Path: r.URL.Path, Session: session, Record: record})
+	if f := outcome.Failure; f != nil {
+		record.Status, record.Error = f.Status, f.Message
+		writeFailure(w, f, record.RequestID)
+	}
+	record.Duration = sinceMillis(record.Time)
+	g.Record(record)
+	if outcome.Broken {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func (g *Gateway) serve(w http.ResponseWriter, s *State, r *upstream.Request) upstream.Outcome {
+	server := &s.Config.Server
+	body, f := g.readBody(w, r.Client, s)
+	if f != nil {
+		return upstream.Outcome{Failure: f}
+	}
+	defer body.Release()
+	r.Record.BytesIn = int64(len(body.Bytes()))
+
+	scan, err := anthropic.Scan(body.Bytes())
+	if err != nil {
+		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, err.Error())}
+	}
+	r.Body, r.Scan, r.Model = body, scan, upstreamModel(scan.Model)
+	r.Record.Model, r.Record.Stream = scan.Model, scan.Stream
+	if r.Model == "" {
+		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, "model is empty but for its suffix")}
+	}
+	r.Times = upstream.Times{
+		TTFB: server.Timeouts.UpstreamTTFB, TTFBNonstream: server.Timeouts.UpstreamTTFBNonstream, KeepAlive: server.SSEKeepalive,
+	}
+	r.Record.Provider = server.DefaultProvider
+	return s.Upstreams[server.DefaultProvider].Serve(w, r)
+}
+
+// upstreamModel is the model to ask an upstream for: without the client's mark for a long context (RTE-1).
+func upstreamModel(requested string) string {
+	for _, mark := range []string{"[1m]", "[1M]"} {
+		if model, ok := strings.CutSuffix(requested, mark); ok {
+			return model
+		}
+	}
+	return requested
+}
+
+// readBody reads a request's body whole, as fast as the client sends it.
+func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request, s *State) (*upstream.Body, *upstream.Failure) {
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return nil, fail(http.StatusUnsupportedMediaType, anthropic.TypeInvalidRequest,
+			"compressed request bodies cannot be routed: send the body without content-encoding")
+	}
+	limit := s.Config.Server.Limits.MaxRequestBytes
+	control := http.NewResponseController(w)
+	body, err := upstream.ReadBody(&idleReader{r.Body, control, s.Config.Server.Timeouts.ReadIdle}, r.ContentLength, limit)
+	switch {
+	case err == nil:
+		control.SetReadDeadline(time.Time{})
+		return body, nil
+	case errors.Is(err, upstream.ErrTooLarge):
+		w.Header().Set("Connection", "close")
+		return nil, fail(http.StatusRequestEntityTooLarge, anthropic.TypeTooLarge,
+			fmt.Sprintf("the request is larger than %d bytes (server.limits.max_request_bytes)", limit))
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		w.Header().Set("Connection", "close")
+		return nil, fail(http.StatusRequestTimeout, anthropic.TypeTimeout, "the request body stopped coming (server.timeouts.read_idle_ms)")
+	}
+	w.Header().Set("Connection", "close")
+	return nil, fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, "the request body broke off")
+}
+
+// idleReader gives each read of a body a deadline of its own.
+type idleReader struct {
+	body    io.Reader
+	control *http.ResponseController
+	idle    time.Duration
+}
+
+func (r *idleReader) Read(p []byte) (int, error) {
+	if r.idle > 0 {
+		r.control.SetReadDeadline(time.Now().Add(r.idle))
+	}
+	return r.body.Read(p)
+}
+
+func formatSeconds(d time.Duration) string {
+	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
+}

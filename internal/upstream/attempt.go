@@ -1,0 +1,302 @@
+package upstream
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/observe"
+	"shunt/internal/pool"
+	"shunt/internal/relay"
+)
+
+const (
+	defaultWait = time.Second      // of a throttle that does not say how long
+	shortWait   = 5 * time.Second  // a throttle at most this long is waited out
+	longestWait = 60 * time.Second // and one at most this long where no other account is available
+	hostTries   = 2                // accounts that may fail to reach one host (FO-0b)
+)
+
+// exchange is one request's way through a pool.
+type exchange struct {
+	*Pool
+	w         http.ResponseWriter
+	r         *Request
+	selection *pool.Selection
+	fable     bool
+	tried     int // accounts
+	hostDowns int
+	last      *kept // the last real response (FO-8)
+
+	// A throttle too long to wait out sends this one request on a detour to another available account. Where there is
+	// none, the throttled account gets it again, if its wait is bearable.
+	detour    bool
+	throttled *attempt
+}
+
+// Serve tries accounts in the scheduler's order until one answers.
+func (p *Pool) Serve(w http.ResponseWriter, r *Request) Outcome {
+	x := &exchange{Pool: p, w: w, r: r, fable: IsFable(r.Model)}
+	x.selection = p.scheduler.Begin(pool.Request{Session: r.Session, Fable: x.fable})
+	for {
+		a, ok := x.next()
+		if !ok && x.throttled != nil {
+			a, ok = x.throttled, true
+			x.throttled = nil
+			if !x.waitFor(a) {
+				return x.relayKept(a, a.throttle)
+			}
+		}
+		if !ok || x.hostDowns == hostTries {
+			return x.exhausted()
+		}
+		if answered, outcome := x.try(a); answered {
+			return outcome
+		}
+	}
+}
+
+// next is the account whose turn it is. One that came to the scheduler after this pool was made is passed over.
+func (x *exchange) next() (*attempt, bool) {
+	pick := x.selection.Next
+	if x.throttled != nil {
+		pick = x.selection.NextAvailable
+	}
+	for {
+		c, ok := pick()
+		if !ok {
+			return nil, false
+		}
+		if account, ok := x.accounts[c.Name]; ok {
+			return &attempt{Candidate: c, account: account, detour: x.detour}, true
+		}
+	}
+}
+
+// try gives an account its turn: the request is answered, or the account is given up and rests. Answered includes that
+// there is nobody to answer any more.
+func (x *exchange) try(a *attempt) (answered bool, _ Outcome) {
+	if a.token.IsZero() {
+		x.tried++
+		token, err := a.account.Token(x.r.Client.Context())
+		if x.r.gone() {
+			return true, Outcome{}
+		}
+		if err != nil {
+			x.giveUp(a, unresolved, nil)
+			return false, Outcome{}
+		}
+		a.token = token
+	}
+	for {
+		reply := x.ask(a)
+		if reply.answered {
+			return true, reply.Outcome
+		}
+		switch step := claudeRules[reply.class].then; step {
+		case resendOnce:
+			if a.mayRepeat(step) {
+				a.resent, a.fresh = true, true
+				continue
+			}
+		case refreshFirst:
+			if a.mayRepeat(step) && x.renew(a) {
+				continue
+			}
+		case waitOrMove:
+			a.throttle = reply.kept
+			a.until = x.clock.Now().Add(throttleWait(reply.kept.header, x.clock.Now()))
+			switch {
+			case a.refreshed:
+			case a.detour || !a.mayRepeat(step):
+				x.rest(a, reply.class, reply.kept)
+				return true, x.relayKept(a, reply.kept)
+			case a.until.Sub(x.clock.Now()) <= shortWait:
+				if x.waitFor(a) {
+					continue
+				}
+			default:
+				x.detour, x.throttled = true, a
+			}
+		}
+		if x.r.gone() {
+			return true, Outcome{}
+		}
+		x.giveUp(a, reply.class, reply.kept)
+		return false, Outcome{}
+	}
+}
+
+func throttleWait(h http.Header, now time.Time) time.Duration {
+	if after, ok := anthropic.RetryAfter(h, now); ok {
+		return after
+	}
+	return defaultWait
+}
+
+// waitFor waits until a throttled account may be asked again, and reports whether to ask it (FO-6).
+func (x *exchange) waitFor(a *attempt) bool {
+	wait := a.until.Sub(x.clock.Now())
+	if wait > longestWait || !a.mayRepeat(waitOrMove) || x.clock.Sleep(x.r.Client.Context(), wait) != nil {
+		return false
+	}
+	a.resent = true
+	return true
+}
+
+// renew gets a new token in place of one that was refused.
+func (x *exchange) renew(a *attempt) bool {
+	a.refreshed = true
+	token, err := a.account.Renew(x.r.Client.Context(), a.token)
+	if err != nil {
+		return false
+	}
+	a.token = token
+	return true
+}
+
+// reply is what one call of an upstream led to: an answer for the client, or a class and what came with it.
+type reply struct {
+	answered bool
+	Outcome
+	class class
+	kept  *kept // nil when no response came
+}
+
+// ask calls the upstream once.
+func (x *exchange) ask(a *attempt) reply {
+	x.r.Record.Attempts++
+	header := requestHeader(x.r.Client.Header, Bearer(a.token))
+	addBeta(header, oauthBeta)
+	if x.r.Scan.Stream || x.r.restore() != "" {
+		header["Accept-Encoding"] = []string{"identity"}
+	}
+	a.sent = x.clock.Now()
+	response, err := x.transport.send(x.r.Client.Context(), call{
+		url: target(x.base, x.r), header: header, body: x.r.Body, edits: x.r.edits(a.account.UUID()), ttfb: x.r.ttfb(), fresh: a.fresh,
+	})
+	switch {
+	case x.r.gone():
+		if response != nil {
+			response.Body.Close()
+		}
+		return reply{answered: true}
+	case errors.Is(err, errHeaderTimeout):
+		return reply{answered: true, Outcome: Outcome{Failure: noHeadersInTime}}
+	case errors.Is(err, errHostDown):
+		return reply{class: hostDown}
+	case err != nil:
+		return reply{class: unreachable}
+	}
+
+	limits := anthropic.ParseRateLimit(response.Header)
+	x.scheduler.Observe(a.Key, pool.Outcome{Sent: a.sent, Fable: x.fable, Signal: signal(limits)})
+	class := classify(response.StatusCode, limits, x.fable)
+	if response.StatusCode == http.StatusForbidden && refusesCredential(decoded(response.Header, peek(response))) {
+		class = credentialRefused
+	}
+	if claudeRules[class].then != relayIt {
+		return reply{class: class, kept: keep(response, nil)}
+	}
+	return x.relay(a, class, response)
+}
+
+// relay sends a response to the client, unless it is a stream that begins with a refusal (FO-11).
+func (x *exchange) relay(a *attempt, class class, response *http.Response) reply {
+	answer := relay.Answer{Status: response.StatusCode, Header: response.Header, Body: response.Body, Length: response.ContentLength}
+	result := relay.Relay(x.w, answer, relay.Options{
+		KeepAlive: x.r.Times.KeepAlive,
+		Hold:      true,
+		Model:     x.r.restore(),
+		Commit: func(h http.Header) {
+			x.writeHeader(h, response.Header, a)
+			if class == success {
+				x.succeed(a)
+			}
+		},
+	})
+	if result.Refusal != "" {
+		return reply{class: classifyRefusal(result.Refusal), kept: keep(response, result.Head)}
+	}
+	response.Body.Close()
+	x.r.record(response.StatusCode, result)
+	return reply{answered: true, Outcome: Outcome{Broken: result.Broken}}
+}
+
+func (x *exchange) writeHeader(h, upstream http.Header, a *attempt) {
+	copyResponseHeader(h, upstream)
+	writeGatewayHeaders(h, x.name, x.r)
+	if a != nil {
+		setPrintable(h, headerAccount, a.Name)
+		x.r.Record.Account, x.r.Record.Why = a.Name, string(a.Why)
+	}
+}
+
+// succeed notes that an account serves, when the head of its answer goes to the client.
+func (x *exchange) succeed(a *attempt) {
+	a.account.Confirm(a.token)
+	x.scheduler.Observe(a.Key, pool.Outcome{Sent: a.sent, Fable: x.fable, Event: claudeRules[success].event})
+	if move, moved := x.selection.Served(a.Candidate, a.detour); moved {
+		x.r.Record.Move = &observe.Move{From: move.From, To: move.To, Reason: string(move.Reason)}
+		x.log.Info("session moved", "provider", x.name, "session", x.r.Session, "from", move.From, "to", move.To, "reason", move.Reason)
+	}
+}
+
+// giveUp ends an account's turn without an answer.
+func (x *exchange) giveUp(a *attempt, class class, k *kept) {
+	x.rest(a, class, k)
+	if k != nil {
+		x.last = k
+	}
+	if class == hostDown {
+		x.hostDowns++
+	}
+	if class == credentialRefused {
+		a.account.MarkNeedsLogin("the provider refuses the credential (403)")
+	}
+	x.r.Record.Rotations = append(x.r.Record.Rotations, observe.Rotation{From: a.Name, Reason: class.String()})
+}
+
+// rest cools an account as its class says.
+func (x *exchange) rest(a *attempt, class class, k *kept) {
+	rule := claudeRules[class]
+	outcome := pool.Outcome{Sent: a.sent, Fable: x.fable, Event: rule.event}
+	var h http.Header
+	if k != nil {
+		h = k.header
+		outcome.Signal = signal(anthropic.ParseRateLimit(h))
+	}
+	outcome.Cooldown = rule.rest.of(h, x.clock.Now())
+	x.scheduler.Observe(a.Key, outcome)
+}
+
+// relayKept answers with a response that was kept; a is the account it is shown to come from, or nil.
+func (x *exchange) relayKept(a *attempt, k *kept) Outcome {
+	if x.r.gone() {
+		return Outcome{}
+	}
+	result := relay.Relay(x.w, k.answer(), relay.Options{Commit: func(h http.Header) { x.writeHeader(h, k.header, a) }})
+	x.r.record(k.status, result)
+	return Outcome{Broken: result.Broken}
+}
+
+// exhausted answers when no account is left to try: with the last real response, else with a failure of our own (FO-8).
+func (x *exchange) exhausted() Outcome {
+	switch {
+	case x.last != nil:
+		return x.relayKept(nil, x.last)
+	case x.tried == 0:
+		return Outcome{Failure: x.emptyPool()}
+	case x.hostDowns == hostTries:
+		return Outcome{Failure: &Failure{
+			Status: http.StatusBadGateway, Type: anthropic.TypeAPI,
+			Message: fmt.Sprintf("provider '%s' cannot be reached (%d accounts tried): check the network and the provider's base_url", x.name, x.tried),
+		}}
+	}
+	return Outcome{Failure: &Failure{
+		Status: http.StatusBadGateway, Type: anthropic.TypeAPI,
+		Message: fmt.Sprintf("no account of provider '%s' could answer (%d tried): the log of shunt says why", x.name, x.tried),
+	}}
+}

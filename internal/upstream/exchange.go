@@ -1,0 +1,143 @@
+// Package upstream serves one client request from one upstream: a pool of accounts, which it tries in the scheduler's
+// order until one answers, or a single credential. It owns the transport, the hygiene of headers, the table of what an
+// answer means and the attempt loop. It does not choose accounts (pool), hold credentials (account) or move bytes to the
+// client (relay).
+//
+// An [Upstream] is safe for concurrent use. A [Request] belongs to the goroutine that serves it.
+package upstream
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/observe"
+	"shunt/internal/pool"
+	"shunt/internal/relay"
+)
+
+// Upstream answers requests.
+type Upstream interface {
+	// Serve answers the request and fills in what it did in the request's record.
+	Serve(w http.ResponseWriter, r *Request) Outcome
+}
+
+// Outcome is what is left to do when a request was served.
+type Outcome struct {
+	// Failure is to be answered by the caller: nothing was written to the client.
+	Failure *Failure
+	// Broken says that the answer broke off in the middle: the client's connection must not be ended as if it had not.
+	Broken bool
+}
+
+// Request is a client's request, read and routed.
+type Request struct {
+	Client  *http.Request // method, headers and context; its body is read
+	Path    string        // as the client sent it, escaped
+	Body    *Body
+	Scan    anthropic.Request
+	Model   string // for the upstream (RTE-1)
+	Session pool.Session
+	Times   Times
+	Record  *observe.Record
+}
+
+// SessionOf is the conversation that a request says it belongs to.
+func SessionOf(h http.Header) pool.Session { return pool.SessionOf(h.Get("X-Claude-Code-Session-Id")) }
+
+// Times are the limits of waiting that a request is served under.
+type Times struct {
+	TTFB, TTFBNonstream time.Duration // to the upstream's response headers; 0 is no limit
+	KeepAlive           time.Duration // of silence before a ping; 0 is never
+}
+
+func (r *Request) ttfb() time.Duration {
+	if r.Scan.Stream {
+		return r.Times.TTFB
+	}
+	return r.Times.TTFBNonstream
+}
+
+// restore is the model name to put back into the answer; empty when the upstream was asked for the client's own (RTE-3).
+func (r *Request) restore() string {
+	if r.Model != r.Scan.Model {
+		return r.Scan.Model
+	}
+	return ""
+}
+
+// edits are the bytes of the body that change (WIRE-5): the model, and the account's UUID if it has one (WIRE-6).
+func (r *Request) edits(uuid string) []anthropic.Edit {
+	var edits []anthropic.Edit
+	if r.Model != r.Scan.Model {
+		edits = append(edits, anthropic.Edit{Span: r.Scan.ModelSpan, With: anthropic.QuoteModel(r.Model)})
+	}
+	if uuid != "" && r.Scan.AccountUUID != (anthropic.Span{}) {
+		edits = append(edits, anthropic.Edit{Span: r.Scan.AccountUUID, With: anthropic.QuoteAccountUUID(uuid)})
+	}
+	return edits
+}
+
+// Failure is an answer of shunt's own (ERR-1).
+type Failure struct {
+	Status     int
+	Type       anthropic.ErrorType
+	Message    string
+	Final      bool          // the client is told not to try again: x-should-retry: false
+	RetryAfter time.Duration // zero: not said
+}
+
+var noHeadersInTime = &Failure{
+	Status: http.StatusGatewayTimeout, Type: anthropic.TypeTimeout,
+	Message: "the upstream did not start its answer in time; the request may still be running there, so shunt did not send it again",
+}
+
+// target is the URL of a request below a base URL (WIRE-4).
+func target(base *url.URL, r *Request) *url.URL {
+	u := *base
+	u.Path = strings.TrimSuffix(base.Path, "/") + r.Path
+	u.RawPath = ""
+	u.RawQuery = r.Client.URL.RawQuery
+	u.ForceQuery = r.Client.URL.ForceQuery
+	return &u
+}
+
+// writeGatewayHeaders says which upstream and model a request was served by (CHN-3).
+func writeGatewayHeaders(h http.Header, upstream string, r *Request) {
+	setPrintable(h, headerUpstream, upstream)
+	setPrintable(h, headerModel, r.Scan.Model)
+	setPrintable(h, headerUpstreamModel, r.Model)
+}
+
+// record notes how an answer was relayed.
+func (r *Request) record(status int, result relay.Result) {
+	rec := r.Record
+	rec.Status = status
+	rec.BytesOut = result.Sent
+	if !result.FirstByte.IsZero() {
+		rec.TTFB = observe.Millis(result.FirstByte.Sub(rec.Time))
+	}
+	if result.Usage.Known {
+		rec.Tokens = &observe.Tokens{
+			Input: result.Usage.Input, Output: result.Usage.Output,
+			CacheRead: result.Usage.CacheRead, CacheCreation: result.Usage.CacheCreation,
+		}
+	}
+	switch {
+	case result.ClientErr != nil || r.Client.Context().Err() != nil:
+		rec.End = observe.ClientGone
+	case result.Cut:
+		rec.End = observe.Cut
+	}
+}
+
+// gone reports whether the client has left, and notes it.
+func (r *Request) gone() bool {
+	if r.Client.Context().Err() == nil {
+		return false
+	}
+	r.Record.End = observe.ClientGone
+	return true
+}

@@ -1,0 +1,111 @@
+package upstream
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"shunt/internal/secret"
+)
+
+// WIRE-1, WIRE-2, WIRE-3: what ends at this hop ends here, what is the client's goes on, and nothing is added.
+func TestRequestHeader(t *testing.T) {
+	client := http.Header{
+		"Authorization": {"Bearer client"}, "X-Api-Key": {"client-key"}, "Cookie": {"c"}, "Expect": {"100-continue"}, "Host": {"h"},
+		"Forwarded": {"for=1"}, "X-Forwarded-For": {"1"}, "X-Forwarded-Proto": {"https"}, "X-Real-Ip": {"1"}, "Via": {"1.1 x"},
+		"X-Shunt-Token": {"t"}, "X-Shunt-Account": {"a"}, "Content-Length": {"9"}, "Transfer-Encoding": {"chunked"}, "Te": {"trailers"},
+		"Trailer": {"X-T"}, "Upgrade": {"h2c"}, "Keep-Alive": {"1"}, "Proxy-Authorization": {"p"}, "Proxy-Connection": {"keep-alive"},
+		"Connection": {"close, x-named", "X-Other"}, "X-Named": {"n"}, "X-Other": {"o"},
+		"X-App": {"cli"}, "X-Stainless-Os": {"Linux"}, "Anthropic-Version": {"2023-06-01"}, "Anthropic-Beta": {"a,b"},
+		"X-Claude-Code-Session-Id": {"s"}, "Accept-Encoding": {"gzip, br"}, "X-Forward": {"not a proxy's"}, "X-Multi": {"1", "2"},
+	}
+	kept := http.Header{
+		"X-App": {"cli"}, "X-Stainless-Os": {"Linux"}, "Anthropic-Version": {"2023-06-01"}, "Anthropic-Beta": {"a,b"},
+		"X-Claude-Code-Session-Id": {"s"}, "Accept-Encoding": {"gzip, br"}, "X-Forward": {"not a proxy's"}, "X-Multi": {"1", "2"},
+		"User-Agent": nil,
+	}
+	with := func(name, value string) http.Header {
+		h := kept.Clone()
+		h.Set(name, value)
+		return h
+	}
+	passthrough := with("Authorization", "Bearer client")
+	passthrough.Set("X-Api-Key", "client-key")
+	for name, c := range map[string]struct {
+		credential Credential
+		want       http.Header
+	}{
+		"passthrough": {Credential{}, passthrough},
+		"bearer":      {Bearer(secret.New("ours")), with("Authorization", "Bearer ours")},
+		"key":         {APIKey(secret.New("ours")), with("X-Api-Key", "ours")},
+	} {
+		before := client.Clone()
+		if diff := cmp.Diff(c.want, requestHeader(client, c.credential)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(before, client); diff != "" {
+			t.Errorf("%s changed the client's header:\n%s", name, diff)
+		}
+	}
+	client.Set("User-Agent", "claude-cli/2")
+	if got := requestHeader(client, Credential{}).Get("User-Agent"); got != "claude-cli/2" {
+		t.Errorf("user-agent %q", got)
+	}
+}
+
+// WIRE-1: the OAuth beta joins the client's own, once.
+func TestAddBeta(t *testing.T) {
+	for _, c := range []struct{ before, after []string }{
+		{nil, []string{"oauth-2025-04-20"}},
+		{[]string{"a,b"}, []string{"a,b,oauth-2025-04-20"}},
+		{[]string{"a", "b"}, []string{"a,b,oauth-2025-04-20"}},
+		{[]string{"a", "b, oauth-2025-04-20"}, []string{"a", "b, oauth-2025-04-20"}},
+		{[]string{"oauth-2025-04-20"}, []string{"oauth-2025-04-20"}},
+		{[]string{"oauth-2025-04-20-x"}, []string{"oauth-2025-04-20-x,oauth-2025-04-20"}},
+	} {
+		client := http.Header{"Anthropic-Beta": c.before}
+		h := requestHeader(client, Credential{})
+		addBeta(h, oauthBeta)
+		if diff := cmp.Diff(c.after, h["Anthropic-Beta"]); diff != "" {
+			t.Errorf("%q: %s", c.before, diff)
+		}
+		if diff := cmp.Diff(c.before, client["Anthropic-Beta"]); diff != "" {
+			t.Errorf("the client's header changed: %s", diff)
+		}
+	}
+}
+
+// WIRE-10, CHN-3: an answer's headers go through, except for what is this hop's, a cookie, or shunt's to say.
+func TestResponseHeader(t *testing.T) {
+	upstream := http.Header{
+		"Content-Type": {"application/json"}, "Request-Id": {"r"}, "Anthropic-Ratelimit-Unified-5h-Status": {"allowed"}, "Retry-After": {"3"},
+		"Content-Encoding": {"gzip"}, "Date": {"d"}, "Vary": {"a", "b"},
+		"Set-Cookie": {"c"}, "Connection": {"x-hop"}, "X-Hop": {"h"}, "Transfer-Encoding": {"chunked"}, "Content-Length": {"3"}, "Trailer": {"t"},
+		"X-Shunt-Account": {"forged"}, "X-Gateway-Upstream": {"forged"}, "X-Gateway-Model": {"forged"}, "X-Gateway-Upstream-Model": {"forged"},
+	}
+	got := http.Header{}
+	copyResponseHeader(got, upstream)
+	want := http.Header{
+		"Content-Type": {"application/json"}, "Request-Id": {"r"}, "Anthropic-Ratelimit-Unified-5h-Status": {"allowed"}, "Retry-After": {"3"},
+		"Content-Encoding": {"gzip"}, "Date": {"d"}, "Vary": {"a", "b"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// CHN-3: what cannot stand in a header is left out.
+func TestSetPrintable(t *testing.T) {
+	for value, ok := range map[string]bool{
+		"claude-x": true, "a b~": true, "": false, "a\nb": false, "caf\u00e9": false, "\x7f": false,
+		strings.Repeat("x", 256): true, strings.Repeat("x", 257): false,
+	} {
+		h := http.Header{}
+		setPrintable(h, "X", value)
+		if _, set := h["X"]; set != ok {
+			t.Errorf("%q: set %v", value, set)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package upstream
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
+
+	"shunt/internal/relay"
+)
+
+const (
+	keptLimit   = 1 << 20         // of a response that is kept in case it is the last, in bytes (FO-8)
+	peekLimit   = 64 << 10        // of a 403 that is looked into, in bytes
+	drainBudget = 2 * time.Second // for the rest of a response nobody waits for (FO-14)
+)
+
+// kept is an upstream's response, out of the connection and ready to be relayed.
+type kept struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// keep reads a response to its end, or as far as limit and patience allow, and closes it. Head is what was already read.
+func keep(response *http.Response, head []byte) *kept {
+	stop := time.AfterFunc(drainBudget, func() { response.Body.Close() })
+	defer stop.Stop()
+	defer response.Body.Close()
+	rest, _ := io.ReadAll(io.LimitReader(response.Body, int64(keptLimit-len(head))))
+	return &kept{response.StatusCode, response.Header, append(head[:len(head):len(head)], rest...)}
+}
+
+// answer is the response as one to relay.
+func (k *kept) answer() relay.Answer {
+	return relay.Answer{Status: k.status, Header: k.header, Body: bytes.NewReader(k.body), Length: int64(len(k.body))}
+}
+
+// peek reads the beginning of a response's body and puts it back.
+func peek(response *http.Response) []byte {
+	head, _ := io.ReadAll(io.LimitReader(response.Body, peekLimit))
+	response.Body = &struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head), response.Body), response.Body}
+	return head
+}
+
+// decoded returns what a body says, as far as its beginning tells (WIRE-10). An unknown encoding says nothing.
+func decoded(h http.Header, body []byte) []byte {
+	var r io.Reader = bytes.NewReader(body)
+	switch strings.ToLower(strings.TrimSpace(h.Get("Content-Encoding"))) {
+	case "", "identity":
+		return body
+	case "gzip":
+		gz, err := gzip.NewReader(r)
+		if err != nil {
+			return nil
+		}
+		r = gz
+	case "br":
+		r = brotli.NewReader(r)
+	case "zstd":
+		zs, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(8<<20))
+		if err != nil {
+			return nil
+		}
+		defer zs.Close()
+		r = zs
+	default:
+		return nil
+	}
+	text, _ := io.ReadAll(io.LimitReader(r, peekLimit))
+	return text
+}

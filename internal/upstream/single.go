@@ -1,0 +1,65 @@
+package upstream
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/relay"
+)
+
+// Single is an upstream of one credential: a key of the operator's, or the client's own (passthrough).
+type Single struct {
+	name       string
+	base       *url.URL
+	credential Credential
+	transport  *Transport
+}
+
+// NewSingle returns an upstream that presents the credential; the zero [Credential] leaves the client's in place.
+func NewSingle(name string, base *url.URL, c Credential, t *Transport) *Single {
+	return &Single{name, base, c, t}
+}
+
+// Serve sends the request once, and once more on a new connection when the first broke before response headers (CHN-3b).
+func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
+	header := requestHeader(r.Client.Header, s.credential)
+	if r.restore() != "" {
+		header["Accept-Encoding"] = []string{"identity"}
+	}
+	c := call{url: target(s.base, r), header: header, body: r.Body, edits: r.edits(""), ttfb: r.ttfb()}
+	r.Record.Attempts++
+	response, err := s.transport.send(r.Client.Context(), c)
+	if err != nil && !errors.Is(err, errHeaderTimeout) && !r.gone() {
+		c.fresh = true
+		r.Record.Attempts++
+		response, err = s.transport.send(r.Client.Context(), c)
+	}
+	switch {
+	case r.gone():
+		if response != nil {
+			response.Body.Close()
+		}
+		return Outcome{}
+	case errors.Is(err, errHeaderTimeout):
+		return Outcome{Failure: noHeadersInTime}
+	case err != nil:
+		return Outcome{Failure: &Failure{
+			Status: http.StatusBadGateway, Type: anthropic.TypeAPI,
+			Message: "provider '" + s.name + "' cannot be reached: check the network and the provider's base_url",
+		}}
+	}
+	defer response.Body.Close()
+	answer := relay.Answer{Status: response.StatusCode, Header: response.Header, Body: response.Body, Length: response.ContentLength}
+	result := relay.Relay(w, answer, relay.Options{
+		KeepAlive: r.Times.KeepAlive,
+		Model:     r.restore(),
+		Commit: func(h http.Header) {
+			copyResponseHeader(h, response.Header)
+			writeGatewayHeaders(h, s.name, r)
+		},
+	})
+	r.record(response.StatusCode, result)
+	return Outcome{Broken: result.Broken}
+}
