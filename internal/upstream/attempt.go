@@ -266,7 +266,9 @@ func (x *exchange) rest(a *attempt, class class, k *kept) {
 	var h http.Header
 	if k != nil {
 		h = k.header
-		outcome.Signal = signal(anthropic.ParseRateLimit(h))
+	}
+	if class == rejected || class == fableRejected {
+		outcome.Signal = signal(anthropic.ParseRateLimit(h)) // names the windows; it was recorded when it came
 	}
 	outcome.Cooldown = rule.rest.of(h, x.clock.Now())
 	x.scheduler.Observe(a.Key, outcome)
