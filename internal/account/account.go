@@ -1,0 +1,117 @@
+// Package account holds the credentials of pooled accounts: where they come from (ACC-1..3), whose they are (ID-1), and
+// a token of each that is fresh (TOK-*). The provider rotates refresh tokens, so whatever reply is lost or file is torn
+// costs a person their login; the package is built around not losing one.
+//
+// A [Keeper] owns everything and is safe for concurrent use, also beside other processes that hold the same files. It
+// chooses no account and judges no response: the scheduler and the attempt loop do, and tell it what they learned. It
+// does not log anybody in.
+package account
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"shunt/internal/identity"
+	"shunt/internal/secret"
+)
+
+// Token is an access token as the provider wants it behind "Bearer ".
+type Token = secret.String
+
+// The reasons why there is no token that a caller may want to tell apart; errors of this package wrap them.
+var (
+	ErrNeedsLogin     = errors.New("the account needs a new login")
+	ErrNotRefreshable = errors.New("the credential cannot be refreshed")
+	ErrClosed         = errors.New("shutting down")
+
+	errExpired = errors.New("the token has expired")
+)
+
+// Spec is one configured entry of a pool. Neither Credentials nor TokenEnv: the entry of that name in the store.
+type Spec struct {
+	Provider, Name   string
+	Credentials      string // absolute path of a credentials file (ACC-1)
+	TokenEnv         string // variable that holds a setup token (ACC-2)
+	UUID             string // of the account; empty: unknown
+	OrganizationUUID string // empty: unknown
+}
+
+// Account is an entry of a pool with its credential. Entries that lead to one file share the credential and its state.
+type Account struct {
+	name, provider string
+	key            identity.Key
+	uuid           string
+	source         *source
+}
+
+// Name is the name that the configuration or the store gives the entry.
+func (a *Account) Name() string { return a.name }
+
+// Key is the identity that the entry had when it was resolved (ID-1).
+func (a *Account) Key() identity.Key { return a.key }
+
+// UUID is the account's UUID, or empty where none is known that has the form of one.
+func (a *Account) UUID() string { return a.uuid }
+
+// Refreshable reports whether a token that was refused can be replaced by a refresh.
+func (a *Account) Refreshable() bool {
+	c, err := a.source.usable()
+	return err == nil && c.refreshable()
+}
+
+// NeedsLogin reports whether only a person can bring the account back, and why (TOK-7).
+func (a *Account) NeedsLogin() (reason string, needed bool) { return a.source.needsLogin() }
+
+// Token returns a token that is fresh, after a refresh if need be (TOK-1). While refreshes fail, a token that has not
+// expired is still returned (TOK-7c). The end of ctx ends the wait, never the refresh (TOK-5).
+func (a *Account) Token(ctx context.Context) (Token, error) {
+	s, now := a.source, a.source.keeper.clock.Now()
+	c, err := s.usable()
+	switch {
+	case err != nil:
+		return Token{}, a.failed(err)
+	case !c.refreshable() && c.expired(now):
+		return Token{}, a.failed(fmt.Errorf("%w and cannot be refreshed", errExpired))
+	case !c.refreshable() || c.fresh(now) || !c.expired(now) && s.resting(now):
+		return c.access, nil
+	}
+	failure := s.renew(ctx, c.access)
+	c, err = s.usable()
+	if err == nil && !c.expired(s.keeper.clock.Now()) {
+		return c.access, nil
+	}
+	return Token{}, a.failed(cmp.Or(failure, err, errExpired))
+}
+
+// Renew returns a token in place of one that the provider refused with 401: the file's, if that holds another by now,
+// else one from a refresh (TOK-4). The end of ctx ends the wait, never the refresh.
+func (a *Account) Renew(ctx context.Context, rejected Token) (Token, error) {
+	s := a.source
+	good := func(c credential) bool { return c.access != rejected && !c.expired(s.keeper.clock.Now()) }
+	c, err := s.usable()
+	if err == nil && !good(c) {
+		if err = s.renew(ctx, c.access); err == nil {
+			c, err = s.usable()
+		}
+	}
+	if err == nil && !good(c) {
+		err = errExpired
+	}
+	if err != nil {
+		return Token{}, a.failed(err)
+	}
+	return c.access, nil
+}
+
+// MarkNeedsLogin records that the provider refuses the credential itself (a 403, 5-failover). Until the credential
+// changes or works again nothing is refreshed (TOK-7).
+func (a *Account) MarkNeedsLogin(reason string) { a.source.markNeedsLogin(reason) }
+
+// Confirm records that a request with this token was answered with 2xx, which takes the mark off the account (TOK-7).
+func (a *Account) Confirm(used Token) { a.source.confirm(used) }
+
+func (a *Account) failed(err error) error {
+	return fmt.Errorf("account %s/%s: %w", a.provider, a.name, err)
+}

@@ -1,0 +1,217 @@
+package account
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"shunt/internal/clock"
+	"shunt/internal/identity"
+	"shunt/internal/oauth"
+	"shunt/internal/observe"
+	"shunt/internal/secret"
+	"shunt/internal/state"
+)
+
+// onDemandDistance lies between two calls of the token endpoint, so that not even requests for ten expired accounts make
+// ten calls at once (TOK-7c).
+const onDemandDistance = 200 * time.Millisecond
+
+// Refresher exchanges a refresh token. [oauth.Client] is one.
+type Refresher interface {
+	Refresh(ctx context.Context, refreshToken secret.String) (oauth.Grant, error)
+}
+
+// Options are what a Keeper works with. OAuth and StoreDir are required.
+type Options struct {
+	Clock    clock.Clock
+	Log      *slog.Logger    // nil: none
+	Health   *observe.Health // nil: one of its own
+	StoreDir string          // see [StoreDir]; required, but need not exist
+	Getenv   func(string) string
+	OAuth    Refresher
+
+	// OnChange is told of each identity that has another credential than before, from any goroutine (TOK-7). It may be
+	// nil. It must not call the Keeper.
+	OnChange func(identity.Key)
+
+	// Open returns the documents of a directory. Nil: its files.
+	Open func(dir string) state.Store
+}
+
+// Keeper keeps the credentials of all accounts of the process.
+type Keeper struct {
+	clock    clock.Clock
+	log      *slog.Logger
+	health   *observe.Health
+	storeDir string
+	getenv   func(string) string
+	oauth    Refresher
+	onChange func(identity.Key)
+	open     func(dir string) state.Store
+
+	gate       gate
+	pace       pace
+	successors successors
+
+	changes chan struct{} // see Changes
+	rewatch chan struct{} // the watch list has changed
+
+	// ctx ends with Close, with ErrClosed as its cause.
+	ctx   context.Context
+	close context.CancelCauseFunc
+	work  sync.WaitGroup // refreshes and retried writes
+
+	resolving sync.Mutex // one Resolve at a time; guards warned
+	warned    map[string]bool
+
+	mu      sync.Mutex // guards what follows; never held with a source's lock or across I/O
+	closed  bool
+	sources map[place]*source
+	stores  map[string]state.Store
+	watched map[string][]string // names of documents by directory; nil: all of them
+}
+
+// place identifies a source: a document in a directory or, without a directory, a variable of the environment.
+type place struct{ dir, name string }
+
+func (p place) String() string {
+	if p.dir == "" {
+		return "$" + p.name
+	}
+	return filepath.Join(p.dir, p.name)
+}
+
+// NewKeeper returns a keeper without accounts. It starts nothing; see [Keeper.Run].
+func NewKeeper(o Options) *Keeper {
+	k := &Keeper{
+		clock:      o.Clock,
+		log:        cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
+		storeDir:   filepath.Clean(o.StoreDir),
+		getenv:     o.Getenv,
+		oauth:      o.OAuth,
+		onChange:   o.OnChange,
+		open:       o.Open,
+		gate:       gate{held: map[string]chan struct{}{}},
+		pace:       pace{clock: o.Clock, distance: onDemandDistance},
+		successors: newSuccessors(),
+		changes:    make(chan struct{}, 1),
+		rewatch:    make(chan struct{}, 1),
+		warned:     map[string]bool{},
+		sources:    map[place]*source{},
+		stores:     map[string]state.Store{},
+	}
+	k.health = o.Health
+	if k.health == nil {
+		k.health = observe.NewHealth(k.log, o.Clock)
+	}
+	if k.getenv == nil {
+		k.getenv = os.Getenv
+	}
+	if k.open == nil {
+		k.open = func(dir string) state.Store { return state.NewDir(dir) }
+	}
+	k.ctx, k.close = context.WithCancelCause(context.Background())
+	return k
+}
+
+// StoreDir is where the account store is unless a program is told otherwise (ACC-3).
+func StoreDir(getenv func(string) string) (string, error) {
+	if dir := getenv("SHUNT_CLAUDE_ACCOUNTS_DIR"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	home := getenv("HOME")
+	if home == "" {
+		return "", errors.New("no account store: neither SHUNT_CLAUDE_ACCOUNTS_DIR nor HOME is set")
+	}
+	return filepath.Join(home, ".shunt", "accounts", "claude"), nil
+}
+
+// Changes receives a value after documents appeared, changed or vanished, within a second while [Keeper.Run] runs: it is
+// time to call [Keeper.Resolve] again.
+func (k *Keeper) Changes() <-chan struct{} { return k.changes }
+
+// Close ends what waits, and waits for the refreshes that are under way, which take at most 30 s, and for their writes.
+// Its error says which logins are lost because they could not be written. No refresh starts after it; tokens that are
+// fresh are still given out. Run must have ended, or end by its own context.
+func (k *Keeper) Close(ctx context.Context) error {
+	k.mu.Lock()
+	k.closed = true
+	k.mu.Unlock()
+	k.close(ErrClosed)
+	done := make(chan struct{})
+	go func() { k.work.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return fmt.Errorf("refreshes are still under way: %w", ctx.Err())
+	}
+	var lost []error
+	for _, s := range k.all() {
+		if s.unwritten() {
+			if err := s.save(ctx); err != nil {
+				lost = append(lost, fmt.Errorf("the login of %s is lost, because %s cannot be written: %w", s.title(), s.place, err))
+			}
+		}
+	}
+	return errors.Join(lost...)
+}
+
+// spawn runs f on a goroutine that Close waits for, unless it is too late for that.
+func (k *Keeper) spawn(f func()) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return false
+	}
+	k.work.Go(f)
+	return true
+}
+
+func (k *Keeper) all() []*source {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	list := make([]*source, 0, len(k.sources))
+	for _, s := range k.sources {
+		list = append(list, s)
+	}
+	return list
+}
+
+// at returns the source of a place, which it makes if it is new.
+func (k *Keeper) at(p place) *source {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s, ok := k.sources[p]
+	if !ok {
+		s = &source{keeper: k, place: p, problem: errNotRead}
+		if p.dir != "" {
+			s.store = k.storeOf(p.dir)
+		}
+		k.sources[p] = s
+	}
+	return s
+}
+
+// storeOf returns the documents of a directory. The caller holds mu.
+func (k *Keeper) storeOf(dir string) state.Store {
+	store, ok := k.stores[dir]
+	if !ok {
+		store = k.open(dir)
+		k.stores[dir] = store
+	}
+	return store
+}
+
+func (k *Keeper) signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

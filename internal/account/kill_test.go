@@ -1,0 +1,3 @@
+package account_test
+
+func childMain() bool { return false }

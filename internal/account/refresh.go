@@ -1,0 +1,314 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"shunt/internal/oauth"
+	"shunt/internal/state"
+)
+
+const (
+	lockTimeout = 30 * time.Second // for a refresh of another process, which takes at most that long
+	settleTime  = 50 * time.Millisecond
+	writeRetry  = 5 * time.Second
+	writeTries  = 10 // against a client that knows no locks and writes at the same time
+
+	firstRest   = 5 * time.Second // after a failed refresh, doubled with each further one
+	longestRest = time.Minute
+)
+
+// flight is one refresh, which all who need it wait for.
+type flight struct {
+	done chan struct{}
+	err  error // valid after done
+}
+
+// renew has the token old replaced and waits for it. Only one refresh of a source runs at a time; whoever comes while it
+// runs shares its result. It ends with ctx; the refresh does not.
+func (s *source) renew(ctx context.Context, old Token) error {
+	if s.store == nil {
+		return ErrNotRefreshable
+	}
+	f, err := s.start(old)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-f.done:
+		return f.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// start begins a refresh, or returns the one that runs.
+func (s *source) start(old Token) (*flight, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.flight != nil {
+		return s.flight, nil
+	}
+	f := &flight{done: make(chan struct{})}
+	if !s.keeper.spawn(func() {
+		f.err = s.refresh(old)
+		s.mu.Lock()
+		s.flight = nil
+		s.mu.Unlock()
+		close(f.done)
+	}) {
+		return nil, ErrClosed
+	}
+	s.flight = f
+	return f, nil
+}
+
+// refresh replaces the token old, unless that has happened already: by an alias, or by another process (TOK-4). What it
+// waits for ends when the keeper closes, but from the moment the refresh token is sent nothing is given up (TOK-5).
+func (s *source) refresh(old Token) error {
+	ctx := s.keeper.ctx
+	leave, err := s.keeper.gate.enter(ctx, s.labels()...)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if err := s.keeper.pace.wait(ctx); err != nil {
+		return err
+	}
+	unlock, err := s.lock(ctx)
+	if ctx.Err() != nil {
+		if err == nil {
+			unlock()
+		}
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return s.fail(err)
+	}
+	defer unlock()
+	ctx = context.WithoutCancel(ctx)
+	if err := s.reread(ctx); err != nil {
+		return s.fail(err)
+	}
+	c, err := s.usable()
+	switch {
+	case err != nil:
+		return err
+	case c.access != old && (c.fresh(s.keeper.clock.Now()) || !c.refreshable()):
+		return nil
+	case !c.refreshable():
+		return ErrNotRefreshable
+	}
+	if err := s.forbidden(); err != nil {
+		return err
+	}
+	return s.exchange(ctx, c)
+}
+
+// lock takes the lock of the document, which other processes respect.
+func (s *source) lock(ctx context.Context) (unlock func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, lockTimeout)
+	defer cancel()
+	return s.store.Lock(ctx, s.name)
+}
+
+// exchange sends the refresh token and makes what comes back durable before anybody may use it (TOK-5).
+func (s *source) exchange(ctx context.Context, c credential) error {
+	k := s.keeper
+	sent := k.clock.Now()
+	grant, err := k.oauth.Refresh(ctx, c.refresh)
+	if err == nil {
+		_, err = token(grant.AccessToken.Reveal())
+	}
+	if err != nil {
+		// Another program may have been faster, and then its login is the good one (TOK-7b).
+		_ = s.reread(ctx)
+		if now, unusable := s.usable(); unusable == nil && !sameTokens(now, c) {
+			return nil
+		}
+		if errors.Is(err, oauth.ErrInvalidGrant) {
+			k.refuse(c.refresh)
+			return fmt.Errorf("%w: %w", ErrNeedsLogin, err)
+		}
+		return s.fail(err)
+	}
+	renewed := credential{access: grant.AccessToken, refresh: grant.RefreshToken, expires: sent.Add(grant.Lifetime)}
+	if renewed.refresh.IsZero() {
+		renewed.refresh = c.refresh
+	}
+	k.successors.add(c, renewed)
+	s.mu.Lock()
+	if sameTokens(s.current, c) { // else somebody logged in again meanwhile
+		s.rotated = &renewed
+	}
+	s.mu.Unlock()
+	s.write(ctx)
+	k.follow(s, c, renewed)
+	k.log.Info("token refreshed", "account", s.title(), "expires", renewed.expires.Round(time.Second))
+	return nil
+}
+
+// write puts the rotated credential into the document, whose lock the caller holds, and keeps everything else that is
+// there at that moment (ACC-1). If that fails, the credential stays in memory and the write is due again (TOK-7d).
+func (s *source) write(ctx context.Context) {
+	s.disk.Lock()
+	before, _ := s.usable()
+	err := s.writeRotated(ctx)
+	s.mu.Lock()
+	s.writeErr, s.writeAt = err, s.keeper.clock.Now().Add(writeRetry)
+	if s.rotated != nil && !sameTokens(s.current, *s.rotated) {
+		s.adopt(*s.rotated)
+	}
+	changed := !sameTokens(before, s.current)
+	s.mu.Unlock()
+	s.disk.Unlock()
+	s.after(changed)
+}
+
+func (s *source) writeRotated(ctx context.Context) error {
+	for range writeTries {
+		d, version, err := s.read(ctx)
+		if err != nil {
+			return err
+		}
+		s.learn(d, version, nil)
+		s.mu.Lock()
+		rotated := s.rotated
+		s.mu.Unlock()
+		if rotated == nil {
+			return nil // it is there, or the file has another login by now
+		}
+		version, err = s.store.PutIf(ctx, s.name, d.with(*rotated), version)
+		if errors.Is(err, state.ErrConflict) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.seen, s.onDisk, s.rotated = version, *rotated, nil
+		if !sameTokens(s.current, *rotated) {
+			s.adopt(*rotated)
+		}
+		s.mu.Unlock()
+		return nil
+	}
+	return fmt.Errorf("%s changes all the time", s.place)
+}
+
+// save repeats a write that failed, or makes one that is still to be made, and returns why it fails.
+func (s *source) save(ctx context.Context) error {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		s.mu.Lock()
+		s.writeErr = err
+		s.mu.Unlock()
+		s.report()
+		return err
+	}
+	defer unlock()
+	s.write(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.writeErr
+}
+
+// writeDue reports, once for each attempt, that it is time to write a credential that is only in memory (TOK-7d).
+func (s *source) writeDue(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	due := s.rotated != nil && s.flight == nil && !now.Before(s.writeAt)
+	if due {
+		s.writeAt = now.Add(lockTimeout + writeRetry) // unless the attempt itself sets another
+	}
+	return due
+}
+
+// unwritten reports whether the login is only in memory.
+func (s *source) unwritten() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rotated != nil
+}
+
+// fail records a refresh that failed for now, and returns why.
+func (s *source) fail(err error) error {
+	s.mu.Lock()
+	s.refreshErr = err
+	rest := min(firstRest<<min(s.failures, 10), longestRest)
+	s.failures++
+	s.restUntil = s.keeper.clock.Now().Add(rest)
+	s.mu.Unlock()
+	s.report()
+	return err
+}
+
+// forbidden says why a refresh must not be tried before the credential changes (TOK-7).
+func (s *source) forbidden() error {
+	s.mu.Lock()
+	if s.current.refresh == s.refused {
+		s.mark = refusedReason // also after a success of the old token had taken it away
+	}
+	mark := s.mark
+	s.mu.Unlock()
+	if mark == "" {
+		return nil
+	}
+	s.report()
+	return fmt.Errorf("%w: %s", ErrNeedsLogin, mark)
+}
+
+const refusedReason = "the provider does not take its refresh token any more (invalid_grant)"
+
+// refuse marks every source of a refresh token that the provider will not take again.
+func (k *Keeper) refuse(refresh Token) {
+	for _, s := range k.all() {
+		s.mu.Lock()
+		hit := s.current.refresh == refresh
+		if hit {
+			s.refused, s.mark = refresh, refusedReason
+		}
+		s.mu.Unlock()
+		if hit {
+			s.report()
+		}
+	}
+}
+
+// follow gives the renewed credential to the other sources of the spent one (TOK-7e). Run writes it into their files.
+func (k *Keeper) follow(leader *source, spent, renewed credential) {
+	if spent.refresh == renewed.refresh {
+		return
+	}
+	for _, s := range k.all() {
+		if s == leader {
+			continue
+		}
+		s.mu.Lock()
+		hit := s.current.refresh == spent.refresh
+		if hit {
+			s.rotated = &renewed
+			s.adopt(renewed)
+		}
+		s.mu.Unlock()
+		if hit {
+			s.after(true)
+		}
+	}
+}
+
+// labels are what only one refresh at a time may have to do with: the identities behind the source (TOK-4) and its
+// refresh token (TOK-7e).
+func (s *source) labels() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	labels := []string{"token " + s.current.refresh.Reveal()}
+	for _, key := range s.keys {
+		labels = append(labels, "identity "+key.String())
+	}
+	slices.Sort(labels)
+	return slices.Compact(labels)
+}

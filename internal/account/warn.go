@@ -1,0 +1,109 @@
+package account
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"shunt/internal/identity"
+	"shunt/internal/secret"
+	"shunt/internal/state"
+)
+
+// warner collects the warnings of one Resolve that no earlier one has given.
+type warner struct {
+	keeper *Keeper
+	news   []string
+}
+
+func (w *warner) once(text string) {
+	if !w.keeper.warned[text] {
+		w.keeper.warned[text] = true
+		w.news = append(w.news, text)
+	}
+}
+
+// skipped reports whether a file of the store is left out, and warns once for each version of the file (ACC-4, TOK-7e).
+func (w *warner) skipped(s *source) bool {
+	_, problem := s.usable()
+	if problem != nil && s.warnDue() {
+		w.news = append(w.news, fmt.Sprintf("skipped in the account store: %v", problem))
+	}
+	return problem != nil
+}
+
+// unusable warns of a configured entry that has no credential, once for each version of what is there instead.
+func (w *warner) unusable(e *entry) {
+	if _, problem := e.source.usable(); problem != nil && e.source.warnDue() {
+		w.news = append(w.news, fmt.Sprintf("account %s has no credential: %v", e.title(), problem))
+	}
+}
+
+// aliases warns of entries of one pool that are the same account (ID-3, CFG-45).
+func (w *warner) aliases(entries []*entry) {
+	type group struct {
+		provider string
+		key      identity.Key
+	}
+	groups := map[group][]*entry{}
+	for _, e := range entries {
+		g := group{e.spec.Provider, e.key}
+		groups[g] = append(groups[g], e)
+	}
+	for _, first := range entries {
+		same := groups[group{first.spec.Provider, first.key}]
+		if len(same) < 2 || same[0] != first {
+			continue
+		}
+		where := "of the account store"
+		var names []string
+		for _, e := range same {
+			names = append(names, e.spec.Name)
+			if !e.stored {
+				where = "of " + e.spec.Provider
+			}
+		}
+		w.once(fmt.Sprintf("the entries %s %s are the same account and count as one", strings.Join(names, " and "), where))
+	}
+}
+
+// sharedLogins warns of entries that hold one login in two places (TOK-7e).
+func (w *warner) sharedLogins(entries []*entry) {
+	places := map[secret.String][]string{}
+	for _, e := range entries {
+		c, problem := e.source.usable()
+		if path := e.source.String(); problem == nil && c.refreshable() && !slices.Contains(places[c.refresh], path) {
+			places[c.refresh] = append(places[c.refresh], path)
+		}
+	}
+	for _, e := range entries {
+		c, _ := e.source.usable()
+		if paths := places[c.refresh]; len(paths) > 1 {
+			w.once(fmt.Sprintf("%s hold the same login: a refresh of one ends the others, so shunt writes it to all of them; "+
+				"log in to each on its own", strings.Join(paths, " and ")))
+		}
+	}
+}
+
+// warnDue reports, once for each version of the document, that it is worth a warning.
+func (s *source) warnDue() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	version := s.seen + state.Version(" "+s.problem.Error())
+	due := s.warned != version
+	s.warned = version
+	return due
+}
+
+// owner is whose account the document says that it is, as far as that has the form of a UUID.
+func (s *source) owner(w *warner) (uuid, organization string) {
+	s.mu.Lock()
+	uuid, organization = s.uuid, s.organization
+	s.mu.Unlock()
+	for name, value := range map[string]string{"shuntAccountUuid": uuid, "shuntOrganizationUuid": organization} {
+		if value != "" && firstKnown(value) == "" {
+			w.once(fmt.Sprintf("%s: %s has not the form of a UUID and is ignored", s.place, name))
+		}
+	}
+	return firstKnown(uuid), firstKnown(organization)
+}

@@ -1,0 +1,319 @@
+package account_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"shunt/internal/account"
+	"shunt/internal/identity"
+	"shunt/internal/oauth"
+	"shunt/internal/observe"
+	"shunt/internal/state"
+)
+
+func TestMain(m *testing.M) {
+	if childMain() {
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+const storeDir = "/store"
+
+// disk is every directory of a test in memory, with a switch that makes writes fail. Its handles implement state.Store.
+type disk struct {
+	mu      sync.Mutex
+	stores  map[string]*state.Memory
+	failing error
+	before  func() // runs before each write
+}
+
+type directory struct {
+	*state.Memory
+	disk *disk
+}
+
+func (d *disk) open(dir string) state.Store {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.stores[dir] == nil {
+		d.stores[dir] = &state.Memory{}
+	}
+	return directory{d.stores[dir], d}
+}
+
+func (d *disk) fail(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failing = err
+}
+
+func (d directory) PutIf(ctx context.Context, name string, data []byte, was state.Version) (state.Version, error) {
+	d.disk.mu.Lock()
+	before, err := d.disk.before, d.disk.failing
+	d.disk.mu.Unlock()
+	if before != nil {
+		before()
+	}
+	if err != nil {
+		return "", err
+	}
+	return d.Memory.PutIf(ctx, name, data, was)
+}
+
+// endpoint is a token endpoint that rotates: a refresh token is good once.
+type endpoint struct {
+	mu       sync.Mutex
+	valid    map[string]bool
+	minted   int
+	calls    []time.Time
+	now      int // calls under way
+	most     int // calls that were under way at once
+	lifetime time.Duration
+
+	delay  func(refresh string) time.Duration // nil: none
+	answer func(refresh string) string        // a reply in place of a grant; nil or empty: a grant
+
+	transform func(reply string) string // of a grant; nil: as it is
+}
+
+// RoundTrip implements http.RoundTripper. A caller that gives up has used its refresh token all the same.
+func (e *endpoint) RoundTrip(r *http.Request) (*http.Response, error) {
+	var ask struct {
+		Refresh string `json:"refresh_token"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&ask); err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	e.calls = append(e.calls, time.Now())
+	e.now++
+	e.most = max(e.most, e.now)
+	reply, status := e.reply(ask.Refresh)
+	var delay time.Duration
+	if e.delay != nil {
+		delay = e.delay(ask.Refresh)
+	}
+	e.mu.Unlock()
+	defer func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.now--
+	}()
+	select {
+	case <-time.After(delay):
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+	w := httptest.NewRecorder()
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, reply)
+	return w.Result(), nil
+}
+
+func (e *endpoint) reply(refresh string) (string, int) {
+	if e.answer != nil {
+		if reply := e.answer(refresh); reply != "" {
+			return reply, 400
+		}
+	}
+	if !e.valid[refresh] {
+		return `{"error":"invalid_grant","error_description":"` + refresh + `"}`, 400
+	}
+	delete(e.valid, refresh)
+	e.minted++
+	login, _, _ := strings.Cut(strings.TrimPrefix(refresh, "tok-ort-"), "#")
+	next := fmt.Sprintf("tok-ort-%s#%d", login, e.minted)
+	e.valid[next] = true
+	reply := fmt.Sprintf(`{"access_token":"tok-oat-%s#%d","refresh_token":%q,"expires_in":%d}`,
+		login, e.minted, next, int(e.lifetime.Seconds()))
+	if e.transform != nil {
+		reply = e.transform(reply)
+	}
+	return reply, 200
+}
+
+func (e *endpoint) count() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.calls)
+}
+
+// world is a keeper with all that it touches. The log and every condition are searched for tokens when a test ends.
+type world struct {
+	*testing.T
+	*endpoint
+	disk   *disk
+	keeper *account.Keeper
+	health *observe.Health
+	env    map[string]string
+
+	mu      sync.Mutex
+	log     bytes.Buffer
+	changed []identity.Key
+}
+
+func (w *world) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.log.Write(p)
+}
+
+func newWorld(t *testing.T) *world {
+	w := &world{
+		T:        t,
+		endpoint: &endpoint{valid: map[string]bool{}, lifetime: 8 * time.Hour},
+		disk:     &disk{stores: map[string]*state.Memory{}},
+		env:      map[string]string{},
+	}
+	w.keeper = w.newKeeper()
+	t.Cleanup(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if strings.Contains(w.log.String(), "tok-") || strings.Contains(fmt.Sprint(w.health.List()), "tok-") {
+			t.Errorf("TOK-8: a token in the log:\n%s", w.log.String())
+		}
+	})
+	return w
+}
+
+// newKeeper is another process on the same disk; the world's health is that of the latest.
+func (w *world) newKeeper() *account.Keeper {
+	log := slog.New(slog.NewTextHandler(w, nil))
+	w.health = observe.NewHealth(log, clockZero)
+	return account.NewKeeper(account.Options{
+		Log: log, Health: w.health, StoreDir: storeDir, OAuth: oauth.NewClient(oauth.Claude, w.endpoint), Open: w.disk.open,
+		Getenv: func(name string) string { return w.env[name] },
+		OnChange: func(key identity.Key) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.changed = append(w.changed, key)
+		},
+	})
+}
+
+// changes returns the identities of which OnChange was told since the last call.
+func (w *world) changes() []identity.Key {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer func() { w.changed = nil }()
+	return w.changed
+}
+
+// login writes a store entry whose access token has the given time left, and which the endpoint takes.
+func (w *world) login(name string, left time.Duration) {
+	w.Helper()
+	w.endpoint.mu.Lock()
+	w.endpoint.minted++
+	n := w.endpoint.minted
+	w.endpoint.valid[fmt.Sprintf("tok-ort-%s#%d", name, n)] = true
+	w.endpoint.mu.Unlock()
+	w.write(name+".json", file(fmt.Sprintf("tok-oat-%s#%d", name, n), fmt.Sprintf("tok-ort-%s#%d", name, n), time.Now().Add(left)))
+}
+
+func file(access, refresh string, expires time.Time) string {
+	return fmt.Sprintf(`{"claudeAiOauth":{"accessToken":%q,"refreshToken":%q,"expiresAt":%d,"scopes":["a"]},"mcpOAuth":{"x":1.50}}`,
+		access, refresh, expires.UnixMilli())
+}
+
+func (w *world) write(name, content string) {
+	w.Helper()
+	if _, err := w.disk.open(storeDir).Put(w.Context(), name, []byte(content)); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) read(name string) string {
+	w.Helper()
+	doc, err := w.disk.open(storeDir).Get(context.Background(), name)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return string(doc.Data)
+}
+
+// accounts resolves the whole store.
+func (w *world) accounts() []*account.Account {
+	w.Helper()
+	accounts, warnings := w.keeper.Resolve(map[string][]account.Spec{"claude": nil})
+	if len(warnings) > 0 {
+		w.Errorf("warnings: %q", warnings)
+	}
+	return accounts["claude"]
+}
+
+func (w *world) account() *account.Account {
+	w.Helper()
+	accounts := w.accounts()
+	if len(accounts) != 1 {
+		w.Fatalf("%d accounts", len(accounts))
+	}
+	return accounts[0]
+}
+
+func (w *world) token(a *account.Account) string {
+	w.Helper()
+	token, err := a.Token(w.Context())
+	if err != nil {
+		w.Fatal(err)
+	}
+	return token.Reveal()
+}
+
+// fails wants an error of the kind, without a token in its text.
+func (w *world) fails(_ account.Token, err, kind error) {
+	w.Helper()
+	if err == nil || !errors.Is(err, kind) || strings.Contains(err.Error(), "tok-") {
+		w.Errorf("err = %v, want %v", err, kind)
+	}
+}
+
+// conditions wants exactly the conditions with these names.
+func (w *world) conditions(names ...string) {
+	w.Helper()
+	var got []string
+	for _, c := range w.health.List() {
+		got = append(got, c.Name)
+	}
+	if !slices.Equal(got, names) {
+		w.Errorf("conditions %q, want %q", got, names)
+	}
+}
+
+func (w *world) wants(what string, got, want any) {
+	w.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		w.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func (w *world) close() {
+	w.Helper()
+	if err := w.keeper.Close(context.Background()); err != nil {
+		w.Error(err)
+	}
+}
+
+// run runs the keeper's background until the returned function is called.
+func (w *world) run() (end func()) {
+	ctx, cancel := context.WithCancel(w.Context())
+	done := make(chan struct{})
+	go func() { w.keeper.Run(ctx); close(done) }()
+	return func() { cancel(); <-done }
+}
+
+func millis(left time.Duration) string { return fmt.Sprint(time.Now().Add(left).UnixMilli()) }
