@@ -1,0 +1,35 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The environment of testdata/*.bad.toml. What must not show up in a message contains "hush".
+var badEnv = []string{"HOME=/home/u", "HUSH=hush", "EMPTY= ", "TWO_LINES=hush\nhush"}
+
+// CFG-2, CFG-40 to CFG-42: each file has the messages beside it, all of them, in the order of its lines.
+func TestBadFiles(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.bad.toml")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files", err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".bad.toml")
+		t.Run(name, func(t *testing.T) {
+			env := badEnv
+			if name == "no-home" {
+				env = nil
+			}
+			config, warnings, err := Load(Options{Path: file, Env: env})
+			if err == nil || config != nil || warnings != nil {
+				t.Fatalf("Load = %v, %v, %v; want only an error", config, warnings, err)
+			}
+			if strings.Contains(strings.ReplaceAll(err.Error(), "HUSH", ""), "hush") {
+				t.Errorf("CFG-4, CFG-5: a secret shows:\n%v", err)
+			}
+			compare(t, strings.TrimSuffix(file, ".toml")+".want", []byte(err.Error()+"\n"))
+		})
+	}
+}

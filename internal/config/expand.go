@@ -1,0 +1,68 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// expand replaces the references in a string of the file (CFG-4): ${NAME} anywhere, ${file:/abs/path} as the whole
+// value, $${ for a literal ${. What a reference brings in is not looked at again. Errors hold names, never values.
+func expand(text string, env map[string]string) (string, error) {
+	var out strings.Builder
+	for rest := text; ; {
+		before, after, found := strings.Cut(rest, "${")
+		if !found {
+			out.WriteString(rest)
+			return out.String(), nil
+		}
+		if strings.HasSuffix(before, "$") {
+			out.WriteString(before)
+			out.WriteByte('{')
+			rest = after
+			continue
+		}
+		reference, after, closed := strings.Cut(after, "}")
+		if !closed {
+			return "", errors.New("a ${ is not closed by }; write $${ for a literal ${")
+		}
+		whole := before == "" && after == "" && rest == text
+		value, err := resolve(reference, whole, env)
+		if err != nil {
+			return "", err
+		}
+		out.WriteString(before)
+		out.WriteString(value)
+		rest = after
+	}
+}
+
+func resolve(reference string, whole bool, env map[string]string) (string, error) {
+	scheme, path, schemed := strings.Cut(reference, ":")
+	switch {
+	case !schemed:
+		if !variableName.MatchString(reference) {
+			return "", errors.New("a ${...} does not name an environment variable; write ${NAME}, ${file:/absolute/path} or, for a literal ${, $${")
+		}
+		value, ok := env[reference]
+		if !ok {
+			return "", fmt.Errorf("the environment variable %s is not set", reference)
+		}
+		return value, nil
+	case scheme != "file":
+		return "", errors.New("a ${...} has an unknown scheme; write ${NAME} or ${file:/absolute/path}")
+	case !whole:
+		return "", errors.New("a ${file:...} must be the whole value")
+	case !filepath.IsAbs(path):
+		return "", errors.New("a ${file:...} must name an absolute path")
+	}
+	content, err := readFile(path)
+	if err != nil {
+		return "", fmt.Errorf("the file %s %w", path, err)
+	}
+	return strings.TrimSpace(string(content)), nil
+}

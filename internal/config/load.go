@@ -1,0 +1,90 @@
+package config
+
+import (
+	"crypto/sha256"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Options say what a configuration is made of.
+type Options struct {
+	Path string   // the file; empty: none, which is built-in defaults and the environment (CFG-1)
+	Env  []string // as [os.Environ] gives it; of a name given twice the last counts
+}
+
+// Load reads and validates a configuration as a whole (CFG-2). The order is defaults, file, environment. On any problem
+// there is no Config and the error is [Problems]; warnings keep nothing from running.
+func Load(o Options) (*Config, []Warning, error) {
+	var data []byte
+	if o.Path != "" {
+		var err error
+		if data, err = readFile(o.Path); err != nil {
+			return nil, nil, Problems{{File: o.Path, Message: err.Error()}}
+		}
+	}
+	return load(o, data)
+}
+
+func load(o Options, data []byte) (*Config, []Warning, error) {
+	document, problem := parseDocument(data)
+	if problem != nil {
+		problem.File = o.Path
+		return nil, nil, Problems{*problem}
+	}
+	l, err := newLoader(o)
+	if err != nil {
+		return nil, nil, Problems{{File: o.Path, Message: err.Error()}}
+	}
+	l.config.sum = sha256.Sum256(data)
+	l.decode(document)
+	l.override()
+	l.validate()
+	if len(l.problems) > 0 {
+		l.problems.sort()
+		return nil, nil, l.problems
+	}
+	l.warn()
+	l.warnings.sort()
+	return l.config, l.warnings, nil
+}
+
+// Find names the file to load (CFG-1): path, if it is not empty, or else the first that exists of the usual places. An
+// empty result means that there is none. Only a path that does not exist is an error, a [Problems].
+func Find(path string, env []string) (string, error) {
+	if path != "" {
+		if _, err := os.Stat(path); err != nil {
+			return "", Problems{{File: path, Message: unreadable(err).Error()}}
+		}
+		return path, nil
+	}
+	for _, candidate := range usualPlaces(environment(env)) {
+		// What cannot be looked at counts as missing: a hardened service manager hides the home directory.
+		if _, err := os.Stat(candidate); err == nil {
+			return candidate, nil
+		}
+	}
+	return "", nil
+}
+
+func usualPlaces(env map[string]string) []string {
+	const name = "shunt.toml"
+	places := []string{"./" + name}
+	// The XDG specification has relative paths ignored.
+	if dir := env["XDG_CONFIG_HOME"]; filepath.IsAbs(dir) {
+		places = append(places, filepath.Join(dir, "shunt", name))
+	} else if home := env["HOME"]; home != "" {
+		places = append(places, filepath.Join(home, ".config", "shunt", name))
+	}
+	return append(places, filepath.Join("/etc/shunt", name))
+}
+
+func environment(list []string) map[string]string {
+	env := make(map[string]string, len(list))
+	for _, entry := range list {
+		if name, value, ok := strings.Cut(entry, "="); ok {
+			env[name] = value
+		}
+	}
+	return env
+}

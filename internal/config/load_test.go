@@ -1,0 +1,259 @@
+package config
+
+import (
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"shunt/internal/secret"
+)
+
+// equal compares configurations by what they hold.
+var equal = cmp.Options{
+	cmpopts.EquateComparable(netip.AddrPort{}, secret.String{}),
+	cmpopts.IgnoreUnexported(Config{}),
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func write(t *testing.T, content string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "shunt.toml")
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func mustLoad(t *testing.T, content string, env ...string) *Config {
+	t.Helper()
+	config, _, err := Load(Options{Path: write(t, content), Env: env})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// CFG-10, CFG-12 and the tables of the server and the log: every key arrives in its field.
+func TestGoodFile(t *testing.T) {
+	dir, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, warnings, err := Load(Options{Path: "testdata/good.toml", Env: []string{
+		"HOME=/home/u", "GATEWAY_HOST=fd00::0:1", "SUBDOMAIN=api", "GATEWAY_KEY=\tsk-gateway\n",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(warnings) > 0 {
+		t.Errorf("warnings: %v", warnings)
+	}
+	want := &Config{
+		Path: "testdata/good.toml",
+		Server: Server{
+			Bind:                  netip.MustParseAddrPort("[::1]:8080"),
+			DefaultProvider:       "claude",
+			MaxConcurrentRequests: 1000,
+			AllowedHosts:          []string{"shunt.home.arpa", "192.168.1.5", "fd00::1"},
+			ShutdownTimeout:       5 * time.Second,
+			Limits:                Limits{MaxRequestBytes: 1 << 20, MaxRequestHeaderBytes: 4096, MaxURLLength: 1024},
+			Timeouts:              Timeouts{UpstreamTTFB: 1500 * time.Millisecond, ReadHeader: 2 * time.Second, ReadIdle: 3 * time.Second},
+		},
+		Providers: []Provider{
+			{
+				Name: "anthropic", Kind: Anthropic, Auth: Passthrough, APIKeyHeader: Bearer,
+				BaseURL: &url.URL{Scheme: "https", Host: "api.anthropic.com"},
+			},
+			{
+				Name: "claude", Kind: Anthropic, Auth: ClaudeOAuth, APIKeyHeader: Bearer,
+				BaseURL: &url.URL{Scheme: "https", Host: "api.anthropic.com"},
+				Accounts: []Account{
+					{
+						Name: "store-entry", UUID: "0f3c9a52-7a35-4c26-9e0e-9b8d2f1f6a11", OrganizationUUID: "org-1", Priority: -5, Disabled: true,
+						Threshold: ptr(0.5), Threshold5h: ptr(1.0), Threshold7d: ptr(0.0), ThresholdFable: ptr(0.99),
+					},
+					{Name: "relative", Priority: 100, Credentials: filepath.Join(dir, "accounts", "one.json")},
+					{Name: "home", Priority: 100, Credentials: "/home/u/.claude/.credentials.json"},
+					{Name: "setup-token", Priority: 100, TokenEnv: "CLAUDE_TOKEN", UUID: "1"},
+				},
+			},
+			{
+				Name: "my_gateway-2", Kind: Anthropic, Auth: APIKey, APIKeyEnv: "GATEWAY_KEY", APIKey: secret.New("sk-gateway"), APIKeyHeader: XAPIKey,
+				BaseURL: &url.URL{Scheme: "http", Host: "gateway.internal:8443", Path: "/api"},
+			},
+		},
+		Log: Log{Level: slog.LevelDebug, Format: FormatJSON, Requests: "/var/log/shunt/requests.jsonl"},
+	}
+	if diff := cmp.Diff(want, got, equal); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// CFG-1, CFG-11: without any file there are the built-in defaults and the provider anthropic.
+func TestDefaults(t *testing.T) {
+	got, warnings, err := Load(Options{})
+	if err != nil || len(warnings) > 0 {
+		t.Fatal(warnings, err)
+	}
+	want := &Config{
+		Server: Server{
+			Bind:                  netip.MustParseAddrPort("127.0.0.1:3001"),
+			DefaultProvider:       "anthropic",
+			SSEKeepalive:          30 * time.Second,
+			MaxConcurrentRequests: 1024,
+			AllowedHosts:          []string{},
+			ShutdownTimeout:       30 * time.Second,
+			Limits:                Limits{MaxRequestBytes: 33554432, MaxRequestHeaderBytes: 65536, MaxURLLength: 8192},
+			Timeouts: Timeouts{
+				UpstreamTTFB: 2 * time.Minute, UpstreamTTFBNonstream: 10 * time.Minute,
+				ReadHeader: 10 * time.Second, ReadIdle: time.Minute,
+			},
+		},
+		Providers: []Provider{{
+			Name: "anthropic", Kind: Anthropic, Auth: Passthrough, APIKeyHeader: Bearer,
+			BaseURL: &url.URL{Scheme: "https", Host: "api.anthropic.com"},
+		}},
+		Log: Log{Level: slog.LevelInfo, Format: FormatAuto},
+	}
+	if diff := cmp.Diff(want, got, equal); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// CFG-11: a file that sets some keys of the built-in provider keeps the others.
+func TestBuiltInKeepsItsOtherKeys(t *testing.T) {
+	p, ok := mustLoad(t, "[providers.anthropic]\nauth = 'claude_oauth'").Provider("anthropic")
+	if !ok || p.Auth != ClaudeOAuth || p.BaseURL.String() != "https://api.anthropic.com" || p.Accounts != nil {
+		t.Errorf("anthropic = %+v", p)
+	}
+}
+
+// CFG-2: a file may begin with a byte order mark, end its lines with CR LF, and write tables in any of TOML's ways.
+func TestWaysToWrite(t *testing.T) {
+	want := mustLoad(t, "[providers.a]\nbase_url = 'https://api.anthropic.com'\nauth = 'claude_oauth'\n[[providers.a.accounts]]\nname = 'x'\nthreshold = 0.5")
+	for name, content := range map[string]string{
+		"byte order mark": "\ufeff[providers.a]\nbase_url = 'https://api.anthropic.com'\nauth = 'claude_oauth'\naccounts = [{name = 'x', threshold = 0.5}]",
+		"CR LF":           "[providers.a]\r\nbase_url = 'https://api.anthropic.com'\r\nauth = 'claude_oauth'\r\n[[providers.a.accounts]]\r\nname = 'x'\r\nthreshold = 0.5\r\n",
+		"dotted":          "providers.a.auth = 'claude_oauth'\nproviders.a.'base_url' = 'https://api.anthropic.com'\nproviders.a.accounts = [{threshold = 0.5, name = 'x'}]",
+		"inline":          "providers = { a = { auth = 'claude_oauth', accounts = [{ threshold = 5e-1, name = 'x' }], base_url = 'https://api.anthropic.com' } }",
+		"list first":      "[[providers.a.accounts]]\nname = 'x'\nthreshold = 0.5\n[providers.a]\nbase_url = 'https://api.anthropic.com'\nauth = 'claude_oauth'",
+	} {
+		got := mustLoad(t, content)
+		if diff := cmp.Diff(want, got, equal, cmpopts.IgnoreFields(Config{}, "Path")); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+	}
+}
+
+// What cannot be read as a file says why, and how large one may be.
+func TestUnreadableFiles(t *testing.T) {
+	dir := t.TempDir()
+	loop := filepath.Join(dir, "loop.toml")
+	if err := os.Symlink(loop, loop); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		filepath.Join(dir, "none.toml"): "does not exist",
+		dir:                             "is a directory; name a file",
+		loop:                            "cannot be read: too many levels of symbolic links",
+		os.DevNull:                      "is not a regular file",
+		write(t, strings.Repeat("#\n", maxFile/2)+"#"): "is larger than 1048576 bytes",
+	} {
+		_, _, err := Load(Options{Path: file})
+		if got := err.Error(); got != file+": "+want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	if _, _, err := Load(Options{Path: write(t, strings.Repeat("#\n", maxFile/2))}); err != nil {
+		t.Errorf("the largest file: %v", err)
+	}
+}
+
+// CFG-1: the file that is named, or the first of the usual places, or none.
+func TestFind(t *testing.T) {
+	home, xdg := t.TempDir(), t.TempDir()
+	t.Chdir(t.TempDir())
+	env := []string{"HOME=" + home}
+	find := func(path string, env ...string) string {
+		t.Helper()
+		found, err := Find(path, env)
+		if err != nil {
+			return err.Error()
+		}
+		return found
+	}
+	expect := func(got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("found %q, want %q", got, want)
+		}
+	}
+	create := func(file string) string {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	last := "" // unless shunt is installed on this machine
+	if _, err := os.Stat("/etc/shunt/shunt.toml"); err == nil {
+		last = "/etc/shunt/shunt.toml"
+	}
+
+	expect(find("", env...), last)
+	expect(find(""), last)
+	expect(find("other.toml", env...), "other.toml: does not exist")
+
+	inHome := create(filepath.Join(home, ".config", "shunt", "shunt.toml"))
+	expect(find("", env...), inHome)
+	expect(find("", "HOME="+home, "XDG_CONFIG_HOME=relative"), inHome)
+	expect(find("", "HOME="+home, "XDG_CONFIG_HOME="+xdg), last)
+	inXDG := create(filepath.Join(xdg, "shunt", "shunt.toml"))
+	expect(find("", "HOME="+home, "XDG_CONFIG_HOME="+xdg), inXDG)
+	create("shunt.toml")
+	expect(find("", "HOME="+home, "XDG_CONFIG_HOME="+xdg), "./shunt.toml")
+	create("other.toml")
+	expect(find("other.toml", env...), "other.toml")
+}
+
+// The starter file passes as it is, anywhere; and every line of it that is a comment only to be uncommented is right too.
+func TestStarter(t *testing.T) {
+	config := mustLoad(t, string(Starter()))
+	if p, _ := config.Provider(config.Server.DefaultProvider); !p.Pool() {
+		t.Errorf("the starter file's provider is %+v, want a pool", p)
+	}
+	var uncommented []string
+	for line := range strings.Lines(string(Starter())) {
+		if rest, ok := strings.CutPrefix(line, "#"); ok && !strings.HasPrefix(rest, " ") {
+			line = rest
+		}
+		uncommented = append(uncommented, line)
+	}
+	config = mustLoad(t, strings.Join(uncommented, ""), "HOME=/home/u")
+	if p, _ := config.Provider("anthropic"); len(p.Accounts) != 4 {
+		t.Errorf("the starter file has %d accounts", len(p.Accounts))
+	}
+}
+
+// CFG-5: a configuration never prints a secret.
+func TestConfigHidesSecrets(t *testing.T) {
+	config := mustLoad(t, "[providers.a]\nbase_url = 'https://a.example'\nauth = 'api_key'\napi_key_env = 'KEY'", "KEY=hush")
+	p, _ := config.Provider("a")
+	var log strings.Builder
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("loaded", "provider", p)
+	if p.APIKey.Reveal() != "hush" || strings.Contains(log.String(), "hush") {
+		t.Errorf("key %v in %s", p.APIKey, log.String())
+	}
+}

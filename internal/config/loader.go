@@ -1,0 +1,94 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// spot is a key, or with an empty key a table, that a configuration can set. Item counts the tables of a list from 1.
+type spot struct {
+	table string
+	item  int
+	key   string
+}
+
+func (s spot) String() string {
+	return strings.Trim(s.table+"."+s.key, ".")
+}
+
+// place is where a spot was set.
+type place struct {
+	line     int    // 0: not in the file
+	variable string // the environment variable that overrides the file
+}
+
+// loader builds one Config.
+type loader struct {
+	file     string
+	from     base // for paths in the file
+	here     base // for paths in the environment
+	env      map[string]string
+	config   *Config
+	places   map[spot]place
+	bad      map[spot]bool // whose value is no good, so nothing should be concluded from it
+	problems Problems
+	warnings Problems
+}
+
+func newLoader(o Options) (*loader, error) {
+	here, err := filepath.Abs(".")
+	if err != nil {
+		return nil, fmt.Errorf("needs a working directory: %w", err)
+	}
+	env := environment(o.Env)
+	dir := filepath.Dir(o.Path)
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(here, dir)
+	}
+	l := &loader{
+		file:   o.Path,
+		from:   base{dir, env["HOME"]},
+		here:   base{here, env["HOME"]},
+		env:    env,
+		config: &Config{Path: o.Path},
+		places: map[spot]place{},
+		bad:    map[spot]bool{},
+	}
+	schema.defaults(l.config)
+	document, problem := parseDocument([]byte(builtin))
+	if problem != nil {
+		panic("config: built-in: " + problem.Message)
+	}
+	l.decode(document)
+	clear(l.places)
+	return l, nil
+}
+
+// report adds a problem at a spot, or if nothing set it, at the table it would stand in.
+func (l *loader) report(s spot, message string) { l.problems = append(l.problems, l.at(s, message)) }
+
+func (l *loader) at(s spot, message string) Problem {
+	where, ok := l.places[s]
+	if !ok {
+		where = l.places[spot{s.table, s.item, ""}]
+	}
+	if where.variable != "" {
+		return Problem{Key: where.variable, Message: message}
+	}
+	return Problem{File: l.file, Line: where.line, Key: s.String(), Message: message}
+}
+
+// fail reports a value that is no good.
+func (l *loader) fail(s spot, message string) {
+	l.bad[s] = true
+	l.report(s, message)
+}
+
+// written reports whether the file or the environment set a spot, well or badly.
+func (l *loader) written(s spot) bool {
+	_, ok := l.places[s]
+	return ok
+}
+
+func (l *loader) failed(s spot) bool { return l.bad[s] }

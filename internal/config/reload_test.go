@@ -1,0 +1,42 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// CFG-51: the keys that only a restart changes, and no others.
+func TestChanged(t *testing.T) {
+	before := mustLoad(t, "")
+	after := mustLoad(t, `
+		[server]
+		bind = "127.0.0.1:1"
+		default_provider = "x"
+		sse_keepalive_seconds = 1
+		max_concurrent_requests = 1
+		allowed_hosts = ["a"]
+		shutdown_timeout_seconds = 1
+		[server.limits]
+		max_request_bytes = 1
+		max_request_header_bytes = 1
+		max_url_length = 1
+		[server.timeouts]
+		upstream_ttfb_ms = 1
+		upstream_ttfb_nonstream_ms = 1
+		read_header_ms = 1
+		read_idle_ms = 1
+		[providers.x]
+		base_url = "https://x.example"
+		[log]
+		level = "debug"
+		format = "text"
+		requests = "x"
+	`)
+	const want = "server.bind server.max_concurrent_requests server.limits.max_request_header_bytes server.limits.max_url_length server.timeouts.read_header_ms"
+	if got := strings.Join(Changed(before, after), " "); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := Changed(after, after); len(got) > 0 {
+		t.Errorf("the same configuration differs in %v", got)
+	}
+}
