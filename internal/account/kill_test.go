@@ -1,3 +1,256 @@
 package account_test
 
-func childMain() bool { return false }
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"shunt/internal/account"
+	"shunt/internal/clock"
+	"shunt/internal/oauth"
+)
+
+const (
+	kills    = 300
+	children = 2
+
+	childEnv = "SHUNT_TEST_CHILD" // endpoint and credentials file, separated by a space
+)
+
+// TestKilled kills processes that refresh one credentials file in a tight loop, at random moments, every other time right
+// after the token endpoint has replied. The endpoint rotates with every call, and takes two refresh tokens: the newest
+// one it gave out, and the one that was exchanged for it, whose reply a kill may have lost. What is asserted:
+//
+//   - after each kill, while another process goes on, the file is whole: it holds a login, all that shunt does not own is
+//     there byte for byte, and its mode is 0600 (TOK-6, ACC-1);
+//   - its refresh token is the newest one of the endpoint, or the one that was exchanged for the newest: at most the one
+//     rotation in flight is missing, and the endpoint never has to refuse a token (TOK-5);
+//   - whenever a process uses an access token, the file holds that one or a newer one (TOK-5: durable before use);
+//   - a lock or a temporary file of a killed process stops nobody, and temporary files do not pile up.
+func TestKilled(t *testing.T) {
+	dir := t.TempDir()
+	p := &provider{t: t, path: filepath.Join(dir, ".credentials.json"), replied: make(chan struct{})}
+	if err := os.WriteFile(p.path, []byte(p.file(0)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(p)
+	defer server.Close()
+
+	running := make([]*child, children)
+	for i := range running {
+		running[i] = startChild(t, server.URL, p.path)
+	}
+	lost := 0
+	for n := range kills {
+		i := rand.N(children)
+		p.nextReply() // so that every process gets to work before it is killed
+		if n%2 == 0 {
+			p.nextReply()
+		}
+		time.Sleep(rand.N(4 * time.Millisecond))
+		running[i].kill(t)
+		if p.check() {
+			lost++
+		}
+		running[i] = startChild(t, server.URL, p.path)
+	}
+	for _, c := range running {
+		p.nextReply()
+		c.kill(t)
+	}
+	p.check()
+	leftovers, err := filepath.Glob(filepath.Join(dir, ".*json[0-9]*"))
+	if err != nil || len(leftovers) > children {
+		t.Errorf("temporary files: %q, %v", leftovers, err)
+	}
+	t.Logf("%d rotations; %d of %d kills lost the one in flight; %d uses", p.newest, lost, kills, p.uses)
+}
+
+// provider is the token endpoint, and the API in whose requests tokens are used. Tokens are numbered.
+type provider struct {
+	t    *testing.T
+	path string
+
+	mu        sync.Mutex
+	newest    int // the number of the newest login
+	exchanged int // the number of the refresh token that it was given for
+	uses      int
+	replied   chan struct{} // closed after the next reply
+}
+
+func (p *provider) file(n int) string {
+	return fmt.Sprintf("{\n  \"mcpOAuth\": {\"n\": 1.50e0},\n  \"claudeAiOauth\": {\n    \"accessToken\": \"oat-%d\",\n"+
+		"    \"refreshToken\": \"ort-%d\",\n    \"expiresAt\": 1,\n    \"scopes\": []\n  }\n}\n", n, n)
+}
+
+func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r.URL.Path == "/use" {
+		var used int
+		if _, err := fmt.Sscanf(r.Header.Get("Authorization"), "Bearer oat-%d", &used); err != nil {
+			p.t.Errorf("use of %q: %v", r.Header.Get("Authorization"), err)
+		}
+		if saved := p.saved(); saved < used {
+			p.t.Errorf("login %d is in use, and %d on disk", used, saved)
+		}
+		p.uses++
+		return
+	}
+	var ask struct {
+		Refresh string `json:"refresh_token"`
+	}
+	var presented int
+	if err := json.Unmarshal(body, &ask); err != nil {
+		return // killed while it sent the request
+	}
+	if _, err := fmt.Sscanf(ask.Refresh, "ort-%d", &presented); err != nil || presented != p.newest && presented != p.exchanged {
+		p.t.Errorf("refresh token %q was sent after %d had been exchanged for %d", ask.Refresh, p.exchanged, p.newest)
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"error":"invalid_grant"}`)
+		return
+	}
+	p.exchanged = presented
+	p.newest++
+	_, _ = fmt.Fprintf(w, `{"access_token":"oat-%d","refresh_token":"ort-%d","expires_in":28800}`, p.newest, p.newest)
+	_ = http.NewResponseController(w).Flush()
+	close(p.replied)
+	p.replied = make(chan struct{})
+}
+
+func (p *provider) nextReply() {
+	p.mu.Lock()
+	replied := p.replied
+	p.mu.Unlock()
+	<-replied
+}
+
+// saved is the number of the login on disk. The caller holds mu, so that the endpoint stands still meanwhile.
+func (p *provider) saved() int {
+	text, err := os.ReadFile(p.path)
+	if err != nil {
+		p.t.Error(err)
+		return -1
+	}
+	var doc struct {
+		Login struct {
+			Refresh string `json:"refreshToken"`
+			Expires int64  `json:"expiresAt"`
+		} `json:"claudeAiOauth"`
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
+		p.t.Errorf("%v in %q", err, text)
+		return -1
+	}
+	var n int
+	if _, err := fmt.Sscanf(doc.Login.Refresh, "ort-%d", &n); err != nil {
+		p.t.Errorf("%v in %q", err, text)
+		return -1
+	}
+	want := strings.Replace(p.file(n), `"expiresAt": 1`, fmt.Sprintf(`"expiresAt": %d`, doc.Login.Expires), 1)
+	if string(text) != want {
+		p.t.Errorf("file is %q, want %q", text, want)
+	}
+	return n
+}
+
+// check reports whether the rotation in flight is missing on disk.
+func (p *provider) check() (lost bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := p.saved()
+	if n != p.newest && n != p.exchanged {
+		p.t.Errorf("the file has login %d, after %d was exchanged for %d", n, p.exchanged, p.newest)
+	}
+	if info, err := os.Stat(p.path); err != nil || n > 0 && info.Mode() != 0o600 {
+		p.t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	return n != p.newest
+}
+
+type child struct {
+	*exec.Cmd
+	stdin  io.Closer
+	output bytes.Buffer
+}
+
+func startChild(t *testing.T, url, path string) *child {
+	t.Helper()
+	c := &child{Cmd: exec.CommandContext(t.Context(), os.Args[0])}
+	c.Env = append(os.Environ(), childEnv+"="+url+" "+path)
+	c.Stdout, c.Stderr = &c.output, &c.output
+	var err error
+	if c.stdin, err = c.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (c *child) kill(t *testing.T) {
+	t.Helper()
+	_ = c.Process.Kill()
+	_ = c.Wait()
+	_ = c.stdin.Close()
+	if c.output.Len() > 0 {
+		t.Fatalf("a process said: %s", c.output.String())
+	}
+}
+
+// childMain is the process that is killed, if this is one. It says nothing unless something is wrong.
+func childMain() bool {
+	url, path, ok := strings.Cut(os.Getenv(childEnv), " ")
+	if !ok {
+		return false
+	}
+	go func() { // an end for a child whose parent was killed itself
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	vendor := oauth.Claude
+	vendor.TokenURL = url + "/token"
+	keeper := account.NewKeeper(account.Options{
+		Clock: clock.Accelerated(1000), // so that it does not wait between two refreshes
+		OAuth: oauth.NewClient(vendor, nil), StoreDir: filepath.Join(filepath.Dir(path), "store"),
+	})
+	accounts, warnings := keeper.Resolve(map[string][]account.Spec{"p": {{Name: "a", Credentials: path}}})
+	fmt.Print(strings.Join(warnings, "\n"))
+	ctx, a := context.Background(), accounts["p"][0]
+	go keeper.Run(ctx)
+	token, err := a.Token(ctx)
+	for err == nil {
+		if err = use(ctx, url, token); err == nil {
+			token, err = a.Renew(ctx, token)
+		}
+	}
+	fmt.Print(err)
+	return true
+}
+
+func use(ctx context.Context, url string, token account.Token) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/use", nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Authorization", "Bearer "+token.Reveal())
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	return answer.Body.Close()
+}

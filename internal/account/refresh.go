@@ -139,12 +139,12 @@ func (s *source) exchange(ctx context.Context, c credential) error {
 	if renewed.refresh.IsZero() {
 		renewed.refresh = c.refresh
 	}
-	k.successors.add(c, renewed)
 	s.mu.Lock()
 	if sameTokens(s.current, c) { // else somebody logged in again meanwhile
 		s.rotated = &renewed
 	}
 	s.mu.Unlock()
+	k.successors.add(c, renewed)
 	s.write(ctx)
 	k.follow(s, c, renewed)
 	k.log.Info("token refreshed", "account", s.title(), "expires", renewed.expires.Round(time.Second))
@@ -158,7 +158,10 @@ func (s *source) write(ctx context.Context) {
 	before, _ := s.usable()
 	err := s.writeRotated(ctx)
 	s.mu.Lock()
-	s.writeErr, s.writeAt = err, s.keeper.clock.Now().Add(writeRetry)
+	s.writeErr, s.writeAt = err, time.Time{}
+	if err != nil {
+		s.writeAt = s.keeper.clock.Now().Add(writeRetry)
+	}
 	if s.rotated != nil && !sameTokens(s.current, *s.rotated) {
 		s.adopt(*s.rotated)
 	}

@@ -40,6 +40,8 @@ type disk struct {
 	stores  map[string]*state.Memory
 	failing error
 	before  func() // runs before each write
+
+	real func(dir string) state.Store // in place of all that; nil: none
 }
 
 type directory struct {
@@ -48,6 +50,9 @@ type directory struct {
 }
 
 func (d *disk) open(dir string) state.Store {
+	if d.real != nil {
+		return d.real(dir)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.stores[dir] == nil {

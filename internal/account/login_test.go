@@ -1,0 +1,358 @@
+package account_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shunt/internal/account"
+	"shunt/internal/identity"
+	"shunt/internal/secret"
+)
+
+const needsLogin = "account claude/a needs login"
+
+// TOK-7: invalid_grant marks the account, and its refresh token is not sent again, by nobody and however often a token
+// is wanted, until the file holds another login.
+func TestInvalidGrant(t *testing.T) {
+	in(t, func(w *world) {
+		w.login("a", time.Minute)
+		a := w.account()
+		w.valid = map[string]bool{}
+		end := w.run()
+		defer end()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		reason, marked := a.NeedsLogin()
+		w.wants("marked", marked, true)
+		w.wants("reason", reason, "the provider does not take its refresh token any more (invalid_grant)")
+		w.conditions(needsLogin)
+		w.wants("what is left of the token is used", w.token(a), "tok-oat-a#1")
+
+		time.Sleep(time.Hour)
+		for range 3 {
+			token, err := a.Token(w.Context())
+			w.fails(token, err, account.ErrNeedsLogin)
+			token, err = a.Renew(w.Context(), secret.New("tok-oat-a#1"))
+			w.fails(token, err, account.ErrNeedsLogin)
+		}
+		w.wants("calls", w.count(), 1)
+		w.wants("changes", len(w.changes()), 0)
+
+		w.login("a", 0)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		_, marked = a.NeedsLogin()
+		w.wants("marked after a login", marked, false)
+		w.conditions()
+		w.wants("token", w.token(a), "tok-oat-a#3")
+		w.wants("told", w.changes()[0], identity.OfStoreEntry("a"))
+		end()
+		w.close()
+	})
+}
+
+// TOK-7: a 2xx takes the mark away, and the refused refresh token stays refused all the same.
+func TestConfirm(t *testing.T) {
+	in(t, func(w *world) {
+		w.login("a", time.Minute)
+		a := w.account()
+		w.valid = map[string]bool{}
+		used, err := a.Token(w.Context())
+		w.wants("error", err, nil)
+		w.conditions(needsLogin)
+		a.Confirm(secret.New("tok-another"))
+		w.conditions(needsLogin)
+		a.Confirm(used)
+		w.conditions()
+		w.wants("token", w.token(a), "tok-oat-a#1")
+		w.conditions()
+		time.Sleep(time.Minute)
+		token, err := a.Token(w.Context())
+		w.fails(token, err, account.ErrNeedsLogin)
+		w.conditions(needsLogin)
+		w.wants("calls", w.count(), 1)
+		w.close()
+	})
+}
+
+// 5-failover, TOK-7: so does a 403 that refuses the credential, for which no refresh is tried either.
+func TestMarkNeedsLogin(t *testing.T) {
+	in(t, func(w *world) {
+		w.login("a", 400*time.Second)
+		a := w.account()
+		a.MarkNeedsLogin("organization disabled")
+		reason, marked := a.NeedsLogin()
+		w.wants("marked", marked, true)
+		w.wants("reason", reason, "organization disabled")
+		w.conditions(needsLogin)
+		end := w.run()
+		w.wants("token", w.token(a), "tok-oat-a#1")
+		time.Sleep(200 * time.Second)
+		w.wants("stale token", w.token(a), "tok-oat-a#1")
+		time.Sleep(time.Hour)
+		token, err := a.Token(w.Context())
+		w.fails(token, err, account.ErrNeedsLogin)
+		w.wants("calls", w.count(), 0)
+		a.Confirm(secret.New("tok-oat-a#1"))
+		_, marked = a.NeedsLogin()
+		w.wants("marked after a success", marked, false)
+		w.wants("token", w.token(a), "tok-oat-a#2")
+		end()
+		w.close()
+	})
+}
+
+// TOK-7, TOK-7b: prose decides nothing, and no other failure does.
+func TestOtherFailuresMarkNothing(t *testing.T) {
+	for _, reply := range []string{
+		`{"error":"invalid_request","error_description":"invalid_grant"}`, `invalid_grant`, `{"error":{"type":"invalid_grant"}}`,
+		`{"error":"invalid_client"}`, ` `,
+	} {
+		in(t, func(w *world) {
+			w.login("a", time.Minute)
+			a := w.account()
+			w.answer = func(string) string { return reply }
+			w.token(a)
+			_, marked := a.NeedsLogin()
+			w.wants(reply+": marked", marked, false)
+			w.conditions("account claude/a cannot be refreshed")
+			w.close()
+		})
+	}
+}
+
+// TOK-4, TOK-7b: another program put another login into the file: before the refresh, or while it ran and failed. That
+// one is used, and nothing is marked.
+func TestAnotherProgramWasFaster(t *testing.T) {
+	for name, when := range map[string]func(w *world, put func()){
+		"before": func(_ *world, put func()) { put() },
+		"while": func(w *world, put func()) {
+			w.answer = func(string) string { put(); return `{"error":"invalid_grant"}` }
+		},
+		"while it fails otherwise": func(w *world, put func()) {
+			w.answer = func(string) string { put(); return `{"error":"slow_down"}` }
+		},
+	} {
+		in(t, func(w *world) {
+			w.login("a", 0)
+			a := w.account()
+			when(w, func() { w.write("a.json", file("tok-oat-new", "tok-ort-new", time.Now().Add(time.Hour))) })
+			w.wants(name+": token", w.token(a), "tok-oat-new")
+			_, marked := a.NeedsLogin()
+			w.wants(name+": marked", marked, false)
+			w.conditions()
+			w.wants(name+": told", len(w.changes()), 1)
+			w.close()
+		})
+	}
+}
+
+// TOK-5, TOK-7b: a login that somebody makes while a refresh runs is not overwritten by its outcome.
+func TestLoginDuringRefresh(t *testing.T) {
+	in(t, func(w *world) {
+		w.login("a", 0)
+		a := w.account()
+		w.delay = func(string) time.Duration { return 10 * time.Second }
+		end := w.run()
+		want := file("tok-oat-new", "tok-ort-new", time.Now().Add(time.Hour))
+		go func() { time.Sleep(5 * time.Second); w.write("a.json", want) }()
+		w.wants("token", w.token(a), "tok-oat-new")
+		w.wants("file", w.read("a.json"), want)
+		end()
+		w.close()
+	})
+}
+
+// ACC-1: a client that knows no locks writes its own part at the very moment of the write-back.
+func TestForeignWriteDuringWriteBack(t *testing.T) {
+	in(t, func(w *world) {
+		w.login("a", 0)
+		a := w.account()
+		writes := 0
+		w.disk.before = func() {
+			if writes++; writes <= 3 {
+				w.write("a.json", strings.Replace(w.read("a.json"), `"scopes":["a"`, `"scopes":["a","b"`, 1))
+			}
+		}
+		w.token(a)
+		want := strings.Replace(file("tok-oat-a#2", "tok-ort-a#2", time.Now().Add(8*time.Hour)), `["a"]`, `["a","b","b","b"]`, 1)
+		w.wants("file", w.read("a.json"), want)
+		w.close()
+	})
+}
+
+// TOK-7d: on a full disk the rotated login is used from memory, also for the next rotation; shunt says so loudly, and
+// writes it as soon as it can.
+func TestDiskFull(t *testing.T) {
+	in(t, func(w *world) {
+		w.lifetime = time.Hour
+		w.login("a", 0)
+		a := w.account()
+		before := w.read("a.json")
+		w.disk.fail(errors.New("no space left on device"))
+		end := w.run()
+		w.wants("token", w.token(a), "tok-oat-a#2")
+		w.conditions("account claude/a cannot be saved")
+		w.wants("detail", w.health.List()[0].Detail, "its new login is only in memory and is lost when shunt ends, "+
+			"because /store/a.json cannot be written: no space left on device")
+		time.Sleep(time.Hour)
+		w.wants("second rotation", w.token(a), "tok-oat-a#3")
+		w.wants("accounts", len(w.accounts()), 1)
+		w.wants("resolved again", w.token(a), "tok-oat-a#3")
+		w.wants("calls", w.count(), 2)
+		w.wants("file", w.read("a.json"), before)
+		w.disk.fail(nil)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		w.conditions()
+		if got := w.read("a.json"); !strings.Contains(got, "tok-ort-a#3") {
+			w.Errorf("file after the disk recovered: %s", got)
+		}
+		end()
+		w.close()
+	})
+}
+
+// TOK-7d: the end of shunt is the last chance.
+func TestDiskFullUntilClose(t *testing.T) {
+	for _, recovers := range []bool{true, false} {
+		in(t, func(w *world) {
+			w.login("a", 0)
+			a := w.account()
+			w.disk.fail(errors.New("read-only file system"))
+			w.token(a)
+			if recovers {
+				w.disk.fail(nil)
+			}
+			err := w.keeper.Close(w.Context())
+			if recovers {
+				w.wants("error", err, nil)
+				w.wants("file", w.read("a.json"), file("tok-oat-a#2", "tok-ort-a#2", time.Now().Add(8*time.Hour)))
+			} else if err == nil || err.Error() != "the login of claude/a is lost, because /store/a.json cannot be written: read-only file system" {
+				w.Errorf("Close = %v", err)
+			}
+		})
+	}
+}
+
+// TOK-7d: somebody logs in again while the disk is full for shunt: that login counts.
+func TestLoginWhileUnwritten(t *testing.T) {
+	in(t, func(w *world) {
+		w.login("a", 0)
+		a := w.account()
+		w.disk.fail(errors.New("no space left on device"))
+		end := w.run()
+		w.token(a)
+		want := file("tok-oat-new", "tok-ort-new", time.Now().Add(time.Hour))
+		w.write("a.json", want)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		w.wants("token", w.token(a), "tok-oat-new")
+		w.disk.fail(nil)
+		time.Sleep(time.Minute)
+		w.wants("file", w.read("a.json"), want)
+		w.conditions()
+		end()
+		w.close()
+	})
+}
+
+// TOK-5: a client that still has the old login in memory writes it back, as Claude Code may. The provider would refuse
+// it, so the rotated one takes its place again.
+func TestSpentLoginIsPutBack(t *testing.T) {
+	in(t, func(w *world) {
+		w.login("a", 0)
+		old := w.read("a.json")
+		a := w.account()
+		end := w.run()
+		w.wants("token", w.token(a), "tok-oat-a#2")
+		w.write("a.json", strings.Replace(old, "1.50", "2.50", 1))
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		w.wants("token", w.token(a), "tok-oat-a#2")
+		if got := w.read("a.json"); !strings.Contains(got, "tok-ort-a#2") || !strings.Contains(got, "2.50") {
+			w.Errorf("file: %s", got)
+		}
+		w.wants("calls", w.count(), 1)
+		end()
+		w.close()
+	})
+}
+
+// TOK-7e: two files with one login have one refresher, both get the outcome, and there is a warning.
+func TestSharedLogin(t *testing.T) {
+	in(t, func(w *world) {
+		w.login("a", 0)
+		w.write("b.json", strings.Replace(w.read("a.json"), "1.50", "2.50", 1))
+		accounts, warnings := w.keeper.Resolve(map[string][]account.Spec{"claude": nil})
+		w.wants("warnings", warnings, []string{"/store/a.json and /store/b.json hold the same login: a refresh of one ends the others, " +
+			"so shunt writes it to all of them; log in to each on its own"})
+		end := w.run()
+		tokens := make(chan string)
+		for _, a := range accounts["claude"] {
+			go func() { tokens <- w.token(a) }()
+		}
+		w.wants("token", <-tokens, "tok-oat-a#2")
+		w.wants("token", <-tokens, "tok-oat-a#2")
+		w.wants("calls", w.count(), 1)
+		time.Sleep(time.Minute)
+		for name, number := range map[string]string{"a.json": "1.50", "b.json": "2.50"} {
+			if got := w.read(name); !strings.Contains(got, "tok-ort-a#2") || !strings.Contains(got, number) {
+				w.Errorf("%s: %s", name, got)
+			}
+		}
+		w.valid = map[string]bool{}
+		for _, a := range accounts["claude"] {
+			token, err := a.Renew(w.Context(), secret.New("tok-oat-a#2"))
+			w.fails(token, err, account.ErrNeedsLogin)
+		}
+		w.wants("calls", w.count(), 2)
+		end()
+		w.close()
+	})
+}
+
+// TOK-4: two logins of one account are never refreshed at the same time, and those of others are.
+func TestOneRefreshPerIdentity(t *testing.T) {
+	for uuid, most := range map[string]int{"u-1": 1, "": 2} {
+		in(t, func(w *world) {
+			w.login("a", 0)
+			w.login("b", 0)
+			w.delay = func(string) time.Duration { return 10 * time.Second }
+			accounts, _ := w.keeper.Resolve(map[string][]account.Spec{"p": {{Name: "a", UUID: uuid}, {Name: "b", UUID: uuid}}})
+			done := make(chan string)
+			for _, a := range accounts["p"] {
+				go func() { done <- w.token(a) }()
+			}
+			<-done
+			<-done
+			w.wants("calls", w.count(), 2)
+			w.wants("at once", w.most, most)
+			w.close()
+		})
+	}
+}
+
+// TOK-4: two processes on one file make one call.
+func TestTwoProcesses(t *testing.T) {
+	in(t, func(w *world) {
+		w.login("a", 0)
+		first, a := w.keeper, w.account()
+		w.keeper = w.newKeeper()
+		b := w.account()
+		w.delay = func(string) time.Duration { return 5 * time.Second }
+		done := make(chan string)
+		for _, a := range []*account.Account{a, b} {
+			go func() { done <- w.token(a) }()
+		}
+		w.wants("token", <-done, "tok-oat-a#2")
+		w.wants("token", <-done, "tok-oat-a#2")
+		w.wants("calls", w.count(), 1)
+		w.close()
+		w.keeper = first
+		w.close()
+	})
+}
