@@ -140,8 +140,8 @@ var providerKeys = []key{
 	{
 		name:    "base_url",
 		binding: to(baseURL, func(p *Provider) **url.URL { return &p.BaseURL }),
-		doc: "Where the provider is reached; the path and query of each request are appended. Required, except for `anthropic`. With `auth = \"claude_oauth\"` it must be " +
-			"`https` to `anthropic.com` or a subdomain of it; only a loopback host (`localhost`, `127.0.0.0/8`, `[::1]`) may be any, and without TLS.",
+		doc: "Where the provider is reached; the path and query of each request are appended. Required, except for `anthropic`. " +
+			"With `auth = \"claude_oauth\"` it must be `https` to `anthropic.com` or a subdomain of it; only a loopback host (`localhost`, `127.0.0.0/8`, `[::1]`) may be any, and without TLS.",
 	},
 	{
 		name: "auth", def: `"passthrough"`,
@@ -161,7 +161,8 @@ var providerKeys = []key{
 	},
 }
 
-const accountDoc = "The accounts of a pool (`auth = \"claude_oauth\"`), in any number. Without any, the pool is every valid file of the account store, in file-name order.\n\n" +
+const accountDoc = "The accounts of a pool (`auth = \"claude_oauth\"`), in any number. Without any, the pool is every valid file of " +
+	"the account store, in file-name order.\n\n" +
 	"An account's credential comes from `credentials`, from `token_env` or, with neither, from the entry of its name in the account store, " +
 	"where `shunt login` puts it."
 
