@@ -157,8 +157,8 @@ func members(text []byte, offset int) ([]member, error) {
 		return nil, errors.New("no object")
 	}
 	list := []member{}
+	end := int(decoder.InputOffset()) // of what stands before the member
 	for decoder.More() {
-		end := int(decoder.InputOffset())
 		if len(list) > 0 {
 			end += bytes.IndexByte(text[end:], ',') + 1
 		}
@@ -173,8 +173,8 @@ func members(text []byte, offset int) ([]member, error) {
 		if err := decoder.Decode(&value); err != nil {
 			return nil, err
 		}
-		m.value.end = int(decoder.InputOffset())
-		m.value.start = m.value.end - len(value)
+		end = int(decoder.InputOffset())
+		m.value = span{end - len(value), end}
 		for _, s := range []*span{&m.lead, &m.key, &m.value} {
 			s.start, s.end = s.start+offset, s.end+offset
 		}
