@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,14 +50,15 @@ func (g *Gateway) serve(w http.ResponseWriter, s *State, r *upstream.Request) up
 	if f != nil {
 		return upstream.Outcome{Failure: f}
 	}
-	defer body.Release()
+	r.Body = body
+	defer r.Release()
 	r.Record.BytesIn = int64(len(body.Bytes()))
 
 	scan, err := anthropic.Scan(body.Bytes())
 	if err != nil {
 		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, err.Error())}
 	}
-	r.Body, r.Scan, r.Model = body, scan, upstreamModel(scan.Model)
+	r.Scan, r.Model = scan, upstreamModel(scan.Model)
 	r.Record.Model, r.Record.Stream = scan.Model, scan.Stream
 	if r.Model == "" {
 		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, "model is empty but for its suffix")}
@@ -80,7 +82,8 @@ func upstreamModel(requested string) string {
 
 // readBody reads a request's body whole, as fast as the client sends it.
 func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request, s *State) (*upstream.Body, *upstream.Failure) {
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+	isCompressed := func(encoding string) bool { return encoding != "" && !strings.EqualFold(encoding, "identity") }
+	if slices.ContainsFunc(r.Header["Content-Encoding"], isCompressed) {
 		return nil, fail(http.StatusUnsupportedMediaType, anthropic.TypeInvalidRequest,
 			"compressed request bodies cannot be routed: send the body without content-encoding")
 	}

@@ -211,6 +211,7 @@ func (x *exchange) relay(a *attempt, class class, response *http.Response) reply
 		Hold:      true,
 		Model:     x.r.restore(),
 		Commit: func(h http.Header) {
+			x.r.Release()
 			x.writeHeader(h, response.Header, a)
 			if class == success {
 				x.succeed(a)

@@ -36,7 +36,7 @@ type Outcome struct {
 type Request struct {
 	Client  *http.Request // method, headers and context; its body is read
 	Path    string        // as the client sent it, escaped
-	Body    *Body
+	Body    *Body // nil once the answer has begun: from there nothing is sent again (FO-9)
 	Scan    anthropic.Request
 	Model   string // for the upstream (RTE-1)
 	Session pool.Session
@@ -66,6 +66,14 @@ func (r *Request) restore() string {
 		return r.Scan.Model
 	}
 	return ""
+}
+
+// Release frees the request's body, once, as soon as it cannot be needed any more.
+func (r *Request) Release() {
+	if r.Body != nil {
+		r.Body.Release()
+		r.Body = nil
+	}
 }
 
 // edits are the bytes of the body that change (WIRE-5): the model, and the account's UUID if it has one (WIRE-6).
@@ -98,7 +106,7 @@ var noHeadersInTime = &Failure{
 func target(base *url.URL, r *Request) *url.URL {
 	u := *base
 	u.Path = strings.TrimSuffix(base.Path, "/") + r.Path
-	u.RawPath = ""
+	u.RawPath = strings.TrimSuffix(base.EscapedPath(), "/") + r.Path
 	u.RawQuery = r.Client.URL.RawQuery
 	u.ForceQuery = r.Client.URL.ForceQuery
 	return &u

@@ -56,6 +56,7 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 		KeepAlive: r.Times.KeepAlive,
 		Model:     r.restore(),
 		Commit: func(h http.Header) {
+			r.Release()
 			copyResponseHeader(h, response.Header)
 			writeGatewayHeaders(h, s.name, r)
 		},
