@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"shunt/internal/config"
+)
+
+type checkCommand struct {
+	JSON bool `help:"Print JSON."`
+}
+
+// Run checks without opening the account store or touching the network (CFG-46).
+func (k *checkCommand) Run(c *commands, s *System) error {
+	_, warnings, err := load(c, s)
+	var problems config.Problems
+	if err != nil && !errors.As(err, &problems) {
+		return err
+	}
+	if k.JSON {
+		if err := json.NewEncoder(s.Stdout).Encode(checkAnswer(problems, warnings)); err != nil {
+			return err
+		}
+	} else {
+		for _, w := range warnings {
+			fmt.Fprintln(s.Stderr, "warning:", w)
+		}
+		if len(problems) == 0 {
+			fmt.Fprintln(s.Stdout, "config ok")
+		}
+		for _, p := range problems {
+			fmt.Fprintln(s.Stdout, p)
+		}
+	}
+	if len(problems) > 0 {
+		return errReported
+	}
+	return nil
+}
+
+// load finds and loads the configuration that the flags name.
+func load(c *commands, s *System) (*config.Config, []config.Warning, error) {
+	path, err := config.Find(c.Config, s.Env)
+	if err != nil {
+		return nil, nil, err
+	}
+	return config.Load(config.Options{Path: path, Env: s.Env})
+}
+
+type problem struct {
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`
+	Key     string `json:"key,omitempty"`
+	Message string `json:"message"`
+}
+
+type checked struct {
+	OK       bool      `json:"ok"`
+	Problems []problem `json:"problems"`
+	Warnings []problem `json:"warnings"`
+}
+
+func checkAnswer(problems config.Problems, warnings []config.Warning) checked {
+	answer := checked{OK: len(problems) == 0, Problems: []problem{}, Warnings: []problem{}}
+	for _, p := range problems {
+		answer.Problems = append(answer.Problems, problem(p))
+	}
+	for _, w := range warnings {
+		answer.Warnings = append(answer.Warnings, problem(w))
+	}
+	return answer
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"shunt": func() {
+			os.Exit(Main(System{Args: os.Args[1:], Env: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr}))
+		},
+	})
+}
+
+// TestScripts runs the real command line (CLI-1), one script a feature.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", e.WorkDir+"/home")
+			e.Setenv("NO_PROXY", "127.0.0.1")
+			return os.Mkdir(e.WorkDir+"/home", 0o700)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"freeport": freePort, "get": get, "signal": sendSignal, "waitlog": waitLog,
+		},
+	})
+}
+
+// freePort VARIABLE sets the variable to a free port of 127.0.0.1.
+func freePort(ts *testscript.TestScript, _ bool, args []string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Check(l.Close())
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	ts.Check(err)
+	ts.Setenv(args[0], port)
+}
+
+// get URL TEXT waits until the URL answers, and wants the text in its answer.
+func get(ts *testscript.TestScript, neg bool, args []string) {
+	var body string
+	for range 200 {
+		response, err := http.Get(args[0])
+		if err == nil {
+			b, _ := io.ReadAll(response.Body)
+			response.Body.Close()
+			body = fmt.Sprintf("%s\n%s", response.Status, b)
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if strings.Contains(body, args[1]) == neg {
+		ts.Fatalf("get %s: %s", args[0], body)
+	}
+}
+
+// sendSignal HUP|TERM sends the signal to the command that runs in the background.
+func sendSignal(ts *testscript.TestScript, _ bool, args []string) {
+	signals := map[string]os.Signal{"HUP": syscall.SIGHUP, "TERM": syscall.SIGTERM}
+	running := ts.BackgroundCmds()
+	ts.Check(running[len(running)-1].Process.Signal(signals[args[0]]))
+}
+
+// waitLog FILE TEXT waits until a file holds the text.
+func waitLog(ts *testscript.TestScript, _ bool, args []string) {
+	for range 200 {
+		if data, err := os.ReadFile(ts.MkAbs(args[0])); err == nil && strings.Contains(string(data), args[1]) {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	ts.Fatalf("%s never told %q", args[0], args[1])
+}

@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"shunt/internal/app"
+	"shunt/internal/observe"
+)
+
+type runCommand struct{}
+
+// Run serves until the process is told to end. A second signal ends it at once.
+func (*runCommand) Run(c *commands, s *System) error {
+	cfg, warnings, err := load(c, s)
+	if err != nil {
+		printLines(s.Stderr, err.Error(), "shunt: the configuration has problems; nothing was started")
+		return errReported
+	}
+	level := new(slog.LevelVar)
+	level.Set(cfg.Log.Level)
+	follow := level
+	if flag, ok := c.level(); ok {
+		level.Set(flag)
+		follow = nil
+	}
+	log := observe.NewLogger(s.Stderr, level, string(cfg.Log.Format), isTerminal(s.Stderr))
+	if cfg.Path == "" {
+		log.Info("no configuration file: running on the built-in defaults; `shunt init` writes one to start from")
+	} else {
+		log.Info("configuration loaded", "file", cfg.Path)
+	}
+	for _, w := range warnings {
+		log.Warn(w.String())
+	}
+
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	a, err := app.New(cfg, app.Options{Version: version(), Env: s.Env, Log: log, Level: follow})
+	if err != nil {
+		return err
+	}
+	l, err := a.Listen()
+	if err != nil {
+		return err
+	}
+	hup := make(chan struct{})
+	go forwardHangups(ctx, hup)
+	return a.Run(ctx, l, hup)
+}
+
+// forwardHangups turns SIGHUP into values of a channel until ctx ends.
+func forwardHangups(ctx context.Context, hup chan<- struct{}) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-signals:
+			select {
+			case hup <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
