@@ -58,6 +58,11 @@ func TestReadAnswer(t *testing.T) {
 	if err := fromPlain.Verify([]byte(thinkingBody)); err != nil {
 		t.Error(err)
 	}
+	swapped := fromPlain
+	swapped.Text, swapped.Thinking = swapped.Thinking, swapped.Text
+	if swapped.Verify([]byte(thinkingBody)) == nil {
+		t.Error("thinking passes for text")
+	}
 	if fromPlain.Verify([]byte(strings.Replace(thinkingBody, "hello", "hullo", 1))) == nil {
 		t.Error("the answer verifies for another prompt")
 	}

@@ -245,6 +245,20 @@ func TestSessionSurvives(t *testing.T) {
 	}
 }
 
+// A turn that failed stays unsaid: the next one does not carry it along.
+func TestFailedTurnIsUnsaid(t *testing.T) {
+	bubble(t, oneAccount, func(r *rig) {
+		coder := (&gateway{rig: r}).coder()
+		coder.Turns, coder.Growth = 2, sim.Range{Min: 10 << 10, Max: 10 << 10}
+		r.Inject("a", sim.Throttled("1").Times(1))
+		coder.Run(r.Context())
+		got := r.Requests()
+		if grown := got[1].BodyLength - got[0].BodyLength; grown > 5<<10 {
+			r.Errorf("the turn after a failure is %d bytes larger", grown)
+		}
+	})
+}
+
 // A stream that is cut and whose second sending is cut too is lost.
 func TestSessionCutTwice(t *testing.T) {
 	bubble(t, oneAccount, func(r *rig) {

@@ -147,6 +147,33 @@ func ErrorStream(kind anthropic.ErrorType) Fault {
 	return Fault{name: "error stream", answer: func(x *exchange) { x.errorStream(kind) }}
 }
 
+// Respond has h answer in the provider's place, for what no other fault says. The request's body has been read.
+func Respond(h http.HandlerFunc) Fault {
+	return Fault{name: "respond", answer: func(x *exchange) {
+		h(&statusNote{x.w, x}, x.r)
+		if x.r.Context().Err() == nil {
+			x.outcome = Complete
+		}
+	}}
+}
+
+// statusNote records the status that a foreign handler answers with.
+type statusNote struct {
+	http.ResponseWriter
+	x *exchange
+}
+
+func (n *statusNote) WriteHeader(status int) { n.x.header(status) }
+
+func (n *statusNote) Write(p []byte) (int, error) {
+	if n.x.code == 0 {
+		n.x.code = http.StatusOK
+	}
+	return n.ResponseWriter.Write(p)
+}
+
+func (n *statusNote) Unwrap() http.ResponseWriter { return n.ResponseWriter }
+
 // InvalidGrant refuses the next refreshes of the account as if its login were lost.
 func InvalidGrant() Fault {
 	return Fault{name: "invalid grant", paths: []string{TokenPath}, answer: func(x *exchange) {

@@ -17,6 +17,7 @@ type PipeListener struct {
 
 	mu    sync.Mutex
 	dials int
+	open  int
 }
 
 // Listen makes a listener in memory. The address is only a name; it should look like host:port.
@@ -34,7 +35,8 @@ func (l *PipeListener) Dial(ctx context.Context, _, _ string) (net.Conn, error) 
 	client, server := net.Pipe()
 	select {
 	case l.conns <- pipeConn{server, pipeAddr(l.address), name}:
-		return pipeConn{client, name, pipeAddr(l.address)}, nil
+		l.count(1)
+		return &dialed{pipeConn{client, name, pipeAddr(l.address)}, l, sync.Once{}}, nil
 	case <-l.closed:
 		return nil, &net.OpError{Op: "dial", Net: "pipe", Addr: pipeAddr(l.address), Err: net.ErrClosed}
 	case <-ctx.Done():
@@ -47,6 +49,19 @@ func (l *PipeListener) Dials() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.dials
+}
+
+// Open is how many connections have not been closed by the side that dialled them.
+func (l *PipeListener) Open() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open
+}
+
+func (l *PipeListener) count(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open += n
 }
 
 // Accept waits for the next connection.
@@ -75,6 +90,18 @@ type pipeConn struct {
 
 func (c pipeConn) LocalAddr() net.Addr  { return c.local }
 func (c pipeConn) RemoteAddr() net.Addr { return c.remote }
+
+// dialed is the side of a connection that dialled.
+type dialed struct {
+	pipeConn
+	listener *PipeListener
+	once     sync.Once
+}
+
+func (c *dialed) Close() error {
+	c.once.Do(func() { c.listener.count(-1) })
+	return c.pipeConn.Close()
+}
 
 type pipeAddr string
 

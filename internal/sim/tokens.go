@@ -172,7 +172,9 @@ func (x *exchange) refreshTokens() {
 		x.refuseGrant("invalid_request", "The request body is not valid JSON.")
 		return
 	}
+	x.p.mu.Lock()
 	x.account = x.p.holder(ask.RefreshToken)
+	x.p.mu.Unlock()
 	if x.misbehave(true) {
 		return
 	}
@@ -195,10 +197,8 @@ func (x *exchange) refreshTokens() {
 	}
 }
 
-// holder is the account whose refresh token this is, nil if it is nobody's.
+// holder is the account whose refresh token this is, nil if it is nobody's. The caller holds the lock.
 func (p *Provider) holder(refresh string) *account {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	for _, a := range p.accounts {
 		if refresh != "" && a.refresh == refresh {
 			return a
@@ -209,13 +209,10 @@ func (p *Provider) holder(refresh string) *account {
 
 // rotate trades a refresh token for new tokens; of two that come with the same one, the second is too late.
 func (p *Provider) rotate(refresh string) (reply refreshed, ok bool) {
-	a := p.holder(refresh)
-	if a == nil {
-		return reply, false
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if a.refresh != refresh {
+	a := p.holder(refresh)
+	if a == nil {
 		return reply, false
 	}
 	p.issue(a, p.config.Clock.Now())

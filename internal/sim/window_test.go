@@ -48,6 +48,10 @@ func TestWindowFills(t *testing.T) {
 			r.Errorf("utilization %v, the tokens make %v", used.Utilization, want)
 		}
 
+		r.Fill("a", anthropic.FiveHour, 0.8)
+		if got := statuses(r.Limits("a")); got != "allowed_warning allowed_warning allowed allowed" {
+			r.Errorf("at four fifths: %q", got)
+		}
 		r.Fill("a", anthropic.FiveHour, 0.999)
 		last := r.do("a", sim.MessagesPath, plainBody)
 		last.want(r, 200)

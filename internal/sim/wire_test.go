@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"shunt/internal/sim"
@@ -211,6 +213,23 @@ func TestRecords(t *testing.T) {
 		total, a := r.Counters(""), r.Counters("a")
 		if total.Requests != 4 || a.Requests != 3 || total.ByStatus[401] != 1 || a.ByStatus[200] != 3 || a.Tokens.Output == 0 || a.Tokens != total.Tokens {
 			r.Errorf("counted %+v and %+v", total, a)
+		}
+	})
+}
+
+// A request that outlives its record leaves those of others alone.
+func TestRecordPushedOut(t *testing.T) {
+	config := oneAccount
+	config.Record = 1
+	bubble(t, config, func(r *rig) {
+		r.Inject("a", sim.ServerError(500).After(time.Second).Times(1))
+		var wg sync.WaitGroup
+		wg.Go(func() { r.do("a", sim.MessagesPath, plainBody).want(r, 500) })
+		synctest.Wait()
+		r.do("a", sim.MessagesPath, plainBody).want(r, 200)
+		wg.Wait()
+		if got := r.Requests(); len(got) != 1 || got[0].Seq != 1 || got[0].Status != 200 {
+			r.Errorf("kept %+v", got)
 		}
 	})
 }
