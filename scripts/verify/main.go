@@ -38,7 +38,7 @@ func main() {
 		os.Exit(2)
 	}
 	static := []stage{{"gofumpt", gofumpt}, {"vet", vet}, {"staticcheck", staticcheck}}
-	e2e := stage{"e2e", func() count { return goTest("e2e", "-count=1", "-timeout=10m", "./...") }}
+	e2e := stage{"e2e", func() count { return goTest("e2e", "-count=1", "-timeout=5m", "./...") }}
 	var stages []stage
 	switch os.Args[1] {
 	case "unit":
@@ -57,7 +57,7 @@ func main() {
 }
 
 func unit(flags ...string) count {
-	return goTest(".", append(flags, "-race", "-timeout=10m", "./...")...)
+	return goTest(".", append(flags, "-race", "-timeout=5m", "./...")...)
 }
 
 func benchModule() count { return goTest("bench", "./...") }
