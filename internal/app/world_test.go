@@ -3,7 +3,9 @@ package app_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -36,7 +38,12 @@ type world struct {
 	app      *app.App
 	client   *http.Client
 	store    string
+	file     string   // the configuration
+	env      []string // of the process
+	hup      chan struct{}
 	log      *logBuffer
+	level    *slog.LevelVar
+	end      func() error // stops shunt as SIGTERM does; the first call returns what Run returned
 
 	mu      sync.Mutex
 	records []*observe.Record
@@ -61,11 +68,12 @@ func accountsOf(n int) []sim.Account {
 	return accounts
 }
 
-// inWorld runs a test in a world of its own. The accounts of the provider are in the store.
-func inWorld(t *testing.T, provider sim.Config, toml string, test func(w *world)) {
+// inWorld runs a test in a world of its own. The accounts of the provider are in the store; before may change that, and
+// the environment, before shunt starts.
+func inWorld(t *testing.T, provider sim.Config, toml string, test func(w *world), before ...func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, store: t.TempDir(), log: new(logBuffer)}
+		w := &world{T: t, store: t.TempDir(), file: filepath.Join(t.TempDir(), "shunt.toml"), hup: make(chan struct{}), log: new(logBuffer), level: new(slog.LevelVar)}
 		provider.RecordBodies = true
 		w.provider = sim.New(provider)
 		for _, name := range w.provider.Accounts() {
@@ -74,38 +82,43 @@ func inWorld(t *testing.T, provider sim.Config, toml string, test func(w *world)
 		w.upstream = sim.Listen("127.0.0.1:8001")
 		upstream := sim.Serve(w.upstream, w.provider)
 
-		file := filepath.Join(t.TempDir(), "shunt.toml")
-		if err := os.WriteFile(file, []byte(toml), 0o600); err != nil {
+		if err := os.WriteFile(w.file, []byte(toml), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		env := []string{
+		w.env = []string{
 			"HOME=" + t.TempDir(), "SHUNT_CLAUDE_ACCOUNTS_DIR=" + w.store, "SHUNT_CLAUDE_TOKEN_URL=" + providerURL + sim.TokenPath,
 			"TEST_KEY=paid-key",
 		}
-		cfg, _, err := config.Load(config.Options{Path: file, Env: env})
+		for _, f := range before {
+			f(w)
+		}
+		cfg, warnings, err := config.Load(config.Options{Path: w.file, Env: w.env})
 		if err != nil {
 			t.Fatal(err)
 		}
+		log := slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: w.level}))
+		for _, warning := range warnings {
+			log.Warn(warning.String())
+		}
 		w.app, err = app.New(cfg, app.Options{
-			Version: "test", Env: env, Log: slog.New(slog.NewTextHandler(w.log, nil)), Dial: w.upstream.Dial, OnAnswer: w.noteAnswer,
+			Version: "test", Env: w.env, Log: log, Level: w.level, Dial: w.upstream.Dial, OnAnswer: w.noteAnswer,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		front := sim.Listen("127.0.0.1:3001")
 		ctx, stop := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() {
-			if err := w.app.Run(ctx, front, nil); err != nil {
-				t.Errorf("run: %v", err)
-			}
-		})
+		ended := make(chan error, 1)
+		go func() { ended <- w.app.Run(ctx, front, w.hup); close(ended) }()
+		w.end = func() error { stop(); return <-ended }
 		transport := &http.Transport{DialContext: front.Dial, DisableCompression: true}
 		w.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 		defer func() {
 			transport.CloseIdleConnections()
-			stop()
-			running.Wait()
+			if err := w.end(); err != nil {
+				t.Errorf("run: %v", err)
+			}
+			w.keepsSecrets()
 			if err := upstream.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 				t.Error(err)
 			}
@@ -117,6 +130,21 @@ func inWorld(t *testing.T, provider sim.Config, toml string, test func(w *world)
 func (w *world) write(account string, credentials []byte) {
 	if err := os.WriteFile(filepath.Join(w.store, account+".json"), credentials, 0o600); err != nil {
 		w.Fatal(err)
+	}
+}
+
+// keepsSecrets: no token is in the log, in a condition or in a record (TOK-8).
+func (w *world) keepsSecrets() {
+	records, err := json.Marshal(w.records)
+	if err != nil {
+		w.Error(err)
+	}
+	for name, text := range map[string]string{"log": w.log.String(), "conditions": fmt.Sprint(w.app.Conditions()), "records": string(records)} {
+		for _, secret := range []string{"sk-ant-", "the-clients-own", "paid-key"} {
+			if at := strings.Index(text, secret); at >= 0 {
+				w.Errorf("a token is in the %s: %q", name, text[max(0, at-200):min(len(text), at+50)])
+			}
+		}
 	}
 }
 
@@ -193,6 +221,9 @@ func (w *world) post(ctx context.Context, path, session, body string) reply {
 		_, r.err = io.Copy(io.Discard, response.Body)
 	}
 	r.body, r.took = raw.String(), time.Since(began)
+	if strings.Contains(r.body, "sk-ant-") {
+		w.Errorf("a token is in the answer: %s", r.body) // TOK-8
+	}
 	return r
 }
 
