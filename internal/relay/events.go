@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"sync"
@@ -72,24 +73,17 @@ func (s *events) accept(p []byte, readErr error) bool {
 	if !s.held {
 		s.out.send(p)
 	} else if len(p) > 0 {
-		s.head = append(s.head, p...)
-		first, found := anthropic.FirstEvent(s.head)
-		if found && s.options.Hold && first.Name == "error" {
-			if kind, _, ok := anthropic.ParseError(first.Data); ok && refuses(kind) {
-				s.out.result.Refusal, s.out.result.Head = kind, s.head
-				s.end()
-				return false
-			}
-		}
-		if found || len(s.head) >= HeadLimit {
-			s.release()
-		}
+		s.hold(p)
+	}
+	if s.out.result.Refusal != "" {
+		s.end()
+		return false
 	}
 	if readErr == nil && s.out.result.ClientErr == nil {
 		return true
 	}
 	if s.held {
-		s.release()
+		s.release(s.head)
 	}
 	s.out.result.Broken = readErr != nil && readErr != io.EOF
 	s.out.result.Cut = readErr != nil && s.out.answer.Status == http.StatusOK && !s.meter.Complete()
@@ -102,20 +96,45 @@ func refuses(kind anthropic.ErrorType) bool {
 	return kind == anthropic.TypeOverloaded || kind == anthropic.TypeAPI || kind == anthropic.TypeRateLimit
 }
 
+// hold decides on the head so far: it is released, or refused, or held on to.
+func (s *events) hold(p []byte) {
+	head := p
+	if len(s.head) > 0 {
+		s.head = append(s.head, p...)
+		head = s.head
+	}
+	first, found := anthropic.FirstEvent(head)
+	if found && s.options.Hold && first.Name == "error" {
+		if kind, _, ok := anthropic.ParseError(first.Data); ok && refuses(kind) {
+			s.out.result.Refusal, s.out.result.Head = kind, bytes.Clone(head)
+			return
+		}
+	}
+	switch {
+	case found || len(head) >= HeadLimit:
+		s.release(head)
+	case len(s.head) == 0:
+		s.head = bytes.Clone(p)
+	}
+}
+
 // release sends the head that was held back.
-func (s *events) release() {
-	s.held = false
+func (s *events) release(head []byte) {
+	s.held, s.head = false, nil
 	s.out.head()
-	segments := [][]byte{s.head}
-	if first, found := anthropic.FirstEvent(s.head); found && s.options.Model != "" && first.DataSpan != (anthropic.Span{}) {
+	if s.options.Model == "" {
+		s.out.send(head)
+		return
+	}
+	segments := [][]byte{head}
+	if first, found := anthropic.FirstEvent(head); found && first.DataSpan != (anthropic.Span{}) {
 		if span, ok := anthropic.StartModel(first.Data); ok {
 			span.Start += first.DataSpan.Start
 			span.End += first.DataSpan.Start
-			segments, _ = anthropic.Splice(s.head, anthropic.Edit{Span: span, With: anthropic.QuoteModel(s.options.Model)})
+			segments, _ = anthropic.Splice(head, anthropic.Edit{Span: span, With: anthropic.QuoteModel(s.options.Model)})
 		}
 	}
 	s.out.send(segments...)
-	s.head = nil
 }
 
 // tick ends a hold that lasted too long and fills a silence with a ping.
@@ -126,7 +145,7 @@ func (s *events) tick() {
 		return
 	}
 	if s.held {
-		s.release()
+		s.release(s.head)
 	}
 	if s.options.KeepAlive == 0 {
 		return

@@ -36,7 +36,7 @@ type Outcome struct {
 type Request struct {
 	Client  *http.Request // method, headers and context; its body is read
 	Path    string        // as the client sent it, escaped
-	Body    *Body // nil once the answer has begun: from there nothing is sent again (FO-9)
+	Body    *Body         // nil once the answer has begun: from there nothing is sent again (FO-9)
 	Scan    anthropic.Request
 	Model   string // for the upstream (RTE-1)
 	Session pool.Session

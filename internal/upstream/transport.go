@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"shunt/internal/anthropic"
@@ -37,7 +38,11 @@ func NewTransport(dial DialFunc) *Transport {
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 			defer cancel()
-			return dial(ctx, network, address)
+			c, err := dial(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return conn{c}, nil
 		},
 		TLSHandshakeTimeout:    connectTimeout,
 		DisableCompression:     true,
@@ -51,6 +56,19 @@ func NewTransport(dial DialFunc) *Transport {
 	fresh.DisableKeepAlives = true
 	return &Transport{kept, fresh}
 }
+
+// conn sends request bodies through pooled buffers; io.Copy would make one for each.
+type conn struct{ net.Conn }
+
+func (c conn) ReadFrom(r io.Reader) (int64, error) {
+	buf := copyBuffers.Get().(*[copyBufferSize]byte)
+	defer copyBuffers.Put(buf)
+	return io.CopyBuffer(struct{ io.Writer }{c.Conn}, r, buf[:])
+}
+
+const copyBufferSize = 64 << 10
+
+var copyBuffers = sync.Pool{New: func() any { return new([copyBufferSize]byte) }}
 
 // dialer dials localhost on loopback addresses only (CFG-41), whatever a resolver says.
 func dialer(ctx context.Context, network, address string) (net.Conn, error) {
