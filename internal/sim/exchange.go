@@ -65,7 +65,7 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	x := &exchange{p: p, w: w, r: r, body: body}
 	path := r.URL.EscapedPath()
-	if path == MessagesPath || path == CountTokensPath {
+	if inference := path == MessagesPath || path == CountTokensPath; inference && len(body) <= maxBody {
 		x.malformed = json.Unmarshal(body, &x.prompt)
 	}
 	x.arrive()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"shunt/internal/sim"
 )
@@ -48,6 +49,32 @@ func TestCloseBreaksWhatHangs(t *testing.T) {
 	if got := p.Requests()[0]; got.Outcome != sim.Canceled {
 		t.Errorf("after Close the request is %q", got.Outcome)
 	}
+}
+
+// Close returns when the last request has ended, not when it was told to.
+func TestCloseWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := sim.Listen("provider.test:80")
+		ended := false
+		server := sim.Serve(l, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+			time.Sleep(time.Second)
+			ended = true
+		}))
+		transport := &http.Transport{DialContext: l.Dial}
+		go func() {
+			if resp, err := (&http.Client{Transport: transport}).Get(server.URL); err == nil {
+				resp.Body.Close()
+			}
+		}()
+		synctest.Wait()
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+		if !ended {
+			t.Error("a request outlives its server")
+		}
+	})
 }
 
 // A listener that fails is an error of Close, not a hang.

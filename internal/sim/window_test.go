@@ -6,9 +6,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"shunt/internal/anthropic"
+	"shunt/internal/clock"
 	"shunt/internal/sim"
 )
 
@@ -100,6 +102,31 @@ func TestFableWindow(t *testing.T) {
 		other := r.do("a", sim.MessagesPath, plainBody)
 		other.want(r, 200)
 		r.wantLimits(other, "allowed allowed allowed rejected")
+	})
+}
+
+// A fault rejects the windows that it names and no other, even one that is full.
+func TestRejectedFaultNamesItsWindows(t *testing.T) {
+	bubble(t, oneAccount, func(r *rig) {
+		r.Fill("a", anthropic.FiveHour, 1.5)
+		r.Inject("a", sim.Rejected(anthropic.Fable))
+		r.wantLimits(r.do("a", sim.MessagesPath, plainBody), "rejected allowed_warning allowed rejected")
+	})
+}
+
+// CLI-3: on a fast clock windows reset and tokens end sooner, by the machine's time.
+func TestAcceleratedClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clock.Accelerated(3600)
+		p := sim.New(sim.Config{Clock: c, Accounts: []sim.Account{{Name: "a", FiveHour: sim.Window{Fill: 0.5}}}})
+		time.Sleep(4 * time.Second)
+		if got := p.Limits("a").Windows[anthropic.FiveHour]; got.Utilization != 0.5 || time.Unix(got.Reset, 0).Sub(c.Now()) != time.Hour {
+			t.Errorf("after four hours: %+v", got)
+		}
+		time.Sleep(time.Second)
+		if got := p.Limits("a").Windows[anthropic.FiveHour]; got.Utilization != 0 {
+			t.Errorf("after five hours: %+v", got)
+		}
 	})
 }
 
