@@ -40,7 +40,7 @@ type exchange struct {
 func (p *Pool) Serve(w http.ResponseWriter, r *Request) Outcome {
 	x := &exchange{Pool: p, w: w, r: r, fable: IsFable(r.Model)}
 	x.selection = p.scheduler.Begin(pool.Request{Session: r.Session, Fable: x.fable})
-	for {
+	for x.hostDowns < hostTries {
 		a, ok := x.next()
 		if !ok && x.throttled != nil {
 			a, ok = x.throttled, true
@@ -49,13 +49,14 @@ func (p *Pool) Serve(w http.ResponseWriter, r *Request) Outcome {
 				return x.relayKept(a, a.throttle)
 			}
 		}
-		if !ok || x.hostDowns == hostTries {
-			return x.exhausted()
+		if !ok {
+			break
 		}
 		if answered, outcome := x.try(a); answered {
 			return outcome
 		}
 	}
+	return x.exhausted()
 }
 
 // next is the account whose turn it is. One that came to the scheduler after this pool was made is passed over.
@@ -110,13 +111,11 @@ func (x *exchange) try(a *attempt) (answered bool, _ Outcome) {
 			a.until = x.clock.Now().Add(throttleWait(reply.kept.header, x.clock.Now()))
 			switch {
 			case a.refreshed:
-			case a.detour || !a.mayRepeat(step):
+			case a.detour || a.waited:
 				x.rest(a, reply.class, reply.kept)
 				return true, x.relayKept(a, reply.kept)
-			case a.until.Sub(x.clock.Now()) <= shortWait:
-				if x.waitFor(a) {
-					continue
-				}
+			case a.until.Sub(x.clock.Now()) <= shortWait && x.waitFor(a):
+				continue
 			default:
 				x.detour, x.throttled = true, a
 			}
@@ -142,7 +141,7 @@ func (x *exchange) waitFor(a *attempt) bool {
 	if wait > longestWait || !a.mayRepeat(waitOrMove) || x.clock.Sleep(x.r.Client.Context(), wait) != nil {
 		return false
 	}
-	a.resent = true
+	a.resent, a.waited = true, true
 	return true
 }
 

@@ -64,7 +64,13 @@ func addBeta(h http.Header, beta string) {
 			}
 		}
 	}
-	h[name] = []string{strings.Join(append(append([]string(nil), lines...), beta), ",")}
+	joined := make([]string, 0, len(lines)+1)
+	for _, line := range lines {
+		if line != "" {
+			joined = append(joined, line)
+		}
+	}
+	h[name] = []string{strings.Join(append(joined, beta), ",")}
 }
 
 func dropNamedByConnection(out, in http.Header) {

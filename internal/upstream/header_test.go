@@ -59,6 +59,7 @@ func TestRequestHeader(t *testing.T) {
 func TestAddBeta(t *testing.T) {
 	for _, c := range []struct{ before, after []string }{
 		{nil, []string{"oauth-2025-04-20"}},
+		{[]string{""}, []string{"oauth-2025-04-20"}},
 		{[]string{"a,b"}, []string{"a,b,oauth-2025-04-20"}},
 		{[]string{"a", "b"}, []string{"a,b,oauth-2025-04-20"}},
 		{[]string{"a", "b, oauth-2025-04-20"}, []string{"a", "b, oauth-2025-04-20"}},

@@ -41,13 +41,16 @@ func (k *kept) answer() relay.Answer {
 	return relay.Answer{Status: k.status, Header: k.header, Body: bytes.NewReader(k.body), Length: int64(len(k.body))}
 }
 
-// peek reads the beginning of a response's body and puts it back.
+// peek reads the beginning of a response's body, as far as limit and patience allow, and puts it back.
 func peek(response *http.Response) []byte {
-	head, _ := io.ReadAll(io.LimitReader(response.Body, peekLimit))
+	body := response.Body
+	stop := time.AfterFunc(drainBudget, func() { body.Close() })
+	defer stop.Stop()
+	head, _ := io.ReadAll(io.LimitReader(body, peekLimit))
 	response.Body = &struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(bytes.NewReader(head), response.Body), response.Body}
+	}{io.MultiReader(bytes.NewReader(head), body), body}
 	return head
 }
 

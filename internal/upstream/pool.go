@@ -53,6 +53,7 @@ type attempt struct {
 	sent      time.Time
 	detour    bool // another account was throttled: this turn does not move the session
 	resent    bool
+	waited    bool // the resend came after a throttle's wait
 	refreshed bool
 	fresh     bool // dial anew
 	throttle  *kept
