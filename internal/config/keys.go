@@ -163,8 +163,8 @@ var providerKeys = []key{
 
 const accountDoc = "The accounts of a pool (`auth = \"claude_oauth\"`), in any number. Without any, the pool is every valid file of " +
 	"the account store, in file-name order.\n\n" +
-	"An account's credential comes from `credentials`, from `token_env` or, with neither, from the entry of its name in the account store, " +
-	"where `shunt login` puts it."
+	"An account's credential comes from `credentials`, from `token_env` or, with neither, from the entry of its name in the account store: " +
+	"`~/.shunt/accounts/claude/<name>.json`, or below `$SHUNT_CLAUDE_ACCOUNTS_DIR` where that is set."
 
 func accountOwner(parent any, _ string) (any, bool) {
 	p := parent.(*Provider)

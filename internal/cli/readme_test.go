@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"shunt/internal/config"
+)
+
+// examples are the fenced blocks of a language in a document of the project.
+func examples(t *testing.T, document, language string) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []string
+	for _, m := range regexp.MustCompile("(?ms)^ *```"+language+"\n(.*?)^ *```$").FindAllStringSubmatch(string(text), -1) {
+		blocks = append(blocks, m[1])
+	}
+	if len(blocks) == 0 {
+		t.Fatalf("%s has no example in %s", document, language)
+	}
+	return blocks
+}
+
+// The configurations that the README shows are good ones.
+func TestReadmeConfigurations(t *testing.T) {
+	env := []string{"HOME=" + t.TempDir(), "ANTHROPIC_API_KEY=key"}
+	for _, example := range examples(t, "README.md", "toml") {
+		file := filepath.Join(t.TempDir(), "shunt.toml")
+		if err := os.WriteFile(file, []byte(example), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, warnings, err := config.Load(config.Options{Path: file, Env: env}); err != nil || len(warnings) > 0 {
+			t.Errorf("%s\n%v %v", example, err, warnings)
+		}
+	}
+}
+
+// The commands that the README has a person type work, one block after the other, in one home.
+func TestReadmeCommands(t *testing.T) {
+	home := t.TempDir()
+	login := filepath.Join(home, "claude-work")
+	if err := os.Mkdir(login, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(login, ".credentials.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var script strings.Builder
+	script.WriteString("set -eu\nmake() { :; }\nshunt_() { command shunt \"$@\"; }\n")
+	for _, block := range examples(t, "README.md", "sh") {
+		script.WriteString(strings.ReplaceAll(block, "./shunt", "shunt_"))
+	}
+	command := exec.Command("sh", "-c", script.String())
+	command.Dir, command.Env = home, []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
+	out, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if !strings.Contains(string(out), "config ok") || !strings.Contains(string(out), ".config/shunt/shunt.toml") {
+		t.Errorf("%s", out)
+	}
+	info, err := os.Stat(filepath.Join(home, ".shunt/accounts/claude/work.json"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info, err)
+	}
+}
