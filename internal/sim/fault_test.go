@@ -224,6 +224,28 @@ func TestClientLeaves(t *testing.T) {
 	})
 }
 
+// An answer of the test's own is recorded like any other.
+func TestRespond(t *testing.T) {
+	bubble(t, oneAccount, func(r *rig) {
+		r.Inject("a", sim.Respond(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusTeapot)
+		}).Times(1))
+		r.Inject("a", sim.Respond(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte("as you like it"))
+			if err := http.NewResponseController(w).Flush(); err != nil {
+				r.Error(err)
+			}
+		}))
+		r.do("a", sim.MessagesPath, plainBody).want(r, http.StatusTeapot)
+		r.do("a", sim.MessagesPath, plainBody).want(r, 200, "as you like it")
+		for i, status := range []int{http.StatusTeapot, 200} {
+			if got := r.Requests()[i]; got.Status != status || got.Outcome != sim.Complete || got.Fault != "respond" {
+				r.Errorf("recorded as %+v", got)
+			}
+		}
+	})
+}
+
 func TestRedirect(t *testing.T) {
 	bubble(t, oneAccount, func(r *rig) {
 		r.Inject("a", sim.Redirect("http://elsewhere.test/"))

@@ -126,7 +126,14 @@ func TestPipe(t *testing.T) {
 				t.Errorf("the server sees %q, the client is %v at %v (%v)", said, c.LocalAddr(), c.RemoteAddr(), err)
 			}
 			names[string(said)] = true
+			if l.Open() != 1 {
+				t.Errorf("%d connections are open", l.Open())
+			}
 			c.Close()
+			c.Close()
+			if l.Open() != 0 {
+				t.Errorf("%d connections are open after the only one was closed", l.Open())
+			}
 		}
 		if len(names) != 2 || l.Dials() != 3 {
 			t.Errorf("connections %v of %d dials", names, l.Dials())
