@@ -1,0 +1,366 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/clock"
+	"shunt/internal/observe"
+	"shunt/internal/pool"
+	"shunt/internal/sim"
+)
+
+// entry is one [[accounts]] entry of the configuration.
+func entry(name string, lines ...string) string {
+	return "[[providers.anthropic.accounts]]\nname = \"" + name + "\"\n" + strings.Join(lines, "\n") + "\n"
+}
+
+// moves are the moves that the log tells of, as "from>to reason".
+func (w *world) moves() []string {
+	synctest.Wait()
+	var list []string
+	for _, m := range movedLine.FindAllStringSubmatch(w.log.String(), -1) {
+		list = append(list, m[1]+">"+m[2]+" "+m[3])
+	}
+	return list
+}
+
+var movedLine = regexp.MustCompile(`level=INFO msg="session moved" provider=anthropic session=[0-9a-f]{8} from=(\S+) to=(\S+) reason=(\S+)\n`)
+
+// sessionAt is a session whose home is the account; the pool is used by the search.
+func (w *world) sessionAt(account string) string {
+	w.Helper()
+	for i := range 200 {
+		session := fmt.Sprint("session-", i)
+		if w.mustServe(session, plainModel) == account {
+			return session
+		}
+	}
+	w.Fatalf("no session is at home on %s", account)
+	return ""
+}
+
+// SEL-1, ACC-4: sessions stay where they are, every account has its share, and a new account takes about 1/n of the
+// sessions and moves no other.
+func TestSessionsStay(t *testing.T) {
+	const sessions = 200
+	away := func(w *world) { os.Remove(filepath.Join(w.store, "e.json")) }
+	inWorld(t, sim.Config{Accounts: accountsOf(5)}, poolOf(""), func(w *world) {
+		homes, share := map[string]string{}, map[string]int{}
+		for i := range sessions {
+			s := fmt.Sprint("s", i)
+			homes[s] = w.mustServe(s, plainModel)
+			share[homes[s]]++
+		}
+		if len(share) != 4 || slices.Min(slices.Collect(maps.Values(share))) < sessions/4/2 {
+			w.Errorf("shares %v", share)
+		}
+		w.write("e", w.provider.Credentials("e"))
+		time.Sleep(2 * time.Second)
+		moved := 0
+		for s, home := range homes {
+			switch now := w.mustServe(s, plainModel); now {
+			case home:
+			case "e":
+				moved++
+			default:
+				w.Errorf("%s went from %s to %s", s, home, now)
+			}
+		}
+		if moved < sessions/5/2 || moved > sessions/5*2 {
+			w.Errorf("%d of %d sessions moved to a fifth account", moved, sessions)
+		}
+		if moves := w.moves(); len(moves) != moved || !strings.HasSuffix(moves[0], ">e pool_changed") {
+			w.Errorf("%d moves are logged, the first as %q", len(moves), moves[0])
+		}
+	}, away)
+}
+
+// SEL-2: without a session, or with a blank one, accounts take turns; requests of sessions and second attempts take none.
+func TestTurns(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(entry("a")+entry("b", "disabled = true")+entry("c")), func(w *world) {
+		var got []string
+		for i := range 6 {
+			header := with(minimal, "X-Claude-Code-Session-Id", " \t"[:i%3])
+			path := []string{sim.MessagesPath, sim.CountTokensPath}[i%2]
+			got = append(got, w.send(path, header, bodyFor(plainModel, false)).header.Get("X-Shunt-Account"))
+			w.mustServe("s", plainModel)
+		}
+		if want := []string{"a", "c", "a", "c", "a", "c"}; !slices.Equal(got, want) {
+			w.Errorf("turns %v", got)
+		}
+		w.provider.Inject("a", sim.Overloaded().Times(1))
+		if first, second := w.mustServe("", plainModel), w.mustServe("", plainModel); first != "c" || second != "c" {
+			w.Errorf("after a failure: %s, %s", first, second)
+		}
+		if moves := w.moves(); len(moves) != 0 {
+			w.Errorf("moves %v", moves)
+		}
+	})
+}
+
+// SEL-3, SEL-6, SEL-2b, SEL-30: a session leaves its account before the wall, without any failure, stays where it went
+// although others would come first by now, and goes home when the window has reset.
+func TestSessionLeavesBeforeTheWall(t *testing.T) {
+	soon := sim.Window{ResetIn: 30 * time.Minute}
+	accounts := []sim.Account{{Name: "a", FiveHour: soon}, {Name: "b"}, {Name: "c"}}
+	inWorld(t, sim.Config{Accounts: accounts}, poolOf(""), func(w *world) {
+		session := w.sessionAt("a")
+		w.provider.Fill("a", anthropic.FiveHour, 0.9798)
+		for range 3 {
+			if got := w.mustServe(session, plainModel); got != "a" {
+				w.Fatalf("below the threshold it went to %s", got)
+			}
+		}
+		w.provider.Fill("a", anthropic.FiveHour, 0.98)
+		w.mustServe(session, plainModel) // its answer says so
+		refuge := w.mustServe(session, plainModel)
+		if refuge == "a" {
+			w.Fatal("it stayed at the wall")
+		}
+		r := w.last()
+		if diff := cmp.Diff(&observe.Move{From: "a", To: refuge, Reason: "near_quota"}, r.Move); diff != "" || r.Attempts != 1 || r.Why != "near_quota" {
+			w.Errorf("record %+v: %s", r, diff)
+		}
+		for range 5 {
+			if got := w.mustServe(session, plainModel); got != refuge {
+				w.Errorf("it hopped from %s to %s", refuge, got)
+			}
+		}
+		if r := w.last(); r.Why != string(pool.LastServed) || r.Move != nil {
+			w.Errorf("record %+v", r)
+		}
+		time.Sleep(31 * time.Minute)
+		if got := w.mustServe(session, plainModel); got != "a" {
+			w.Errorf("after the reset it is at %s", got)
+		}
+		if got, want := w.moves(), []string{"a>" + refuge + " near_quota", refuge + ">a returned"}; !slices.Equal(got, want) {
+			w.Errorf("moves %q", got)
+		}
+		if strings.Contains(w.log.String(), session) {
+			w.Error("the session's id is in the log") // AUTH-2b
+		}
+		for _, r := range w.provider.Requests() {
+			if r.Status != 200 {
+				w.Errorf("a request was answered with %d", r.Status)
+			}
+		}
+	})
+}
+
+// SEL-4, SEL-20: an account's own thresholds, window by window.
+func TestAccountThresholds(t *testing.T) {
+	for _, c := range []struct {
+		keys   string
+		window anthropic.Window
+		fill   float64
+		model  string
+		leaves bool
+	}{
+		{"", anthropic.FiveHour, 0.97, plainModel, false},
+		{"", anthropic.SevenDay, 0.98, plainModel, true},
+		{"threshold = 0.5", anthropic.FiveHour, 0.49, plainModel, false},
+		{"threshold = 0.5", anthropic.FiveHour, 0.5, plainModel, true},
+		{"threshold = 0.5", anthropic.SevenDay, 0.6, plainModel, true},
+		{"threshold = 0.5\nthreshold_7d = 0.7", anthropic.SevenDay, 0.6, plainModel, false},
+		{"threshold_7d = 0.7", anthropic.SevenDay, 0.7, plainModel, true},
+		{"threshold_5h = 0.3", anthropic.FiveHour, 0.3, fableModel, true},
+		{"threshold = 1.0", anthropic.FiveHour, 0.98, plainModel, true}, // never above 0.98
+		{"threshold_fable = 0.4", anthropic.Fable, 0.4, fableModel, true},
+		{"threshold_fable = 0.4", anthropic.Fable, 0.4, plainModel, false},
+		{"threshold_7d = 0.4", anthropic.SevenDay, 0.4, fableModel, false}, // the Fable week governs
+		{"threshold = 0.0", anthropic.FiveHour, 0, plainModel, true},
+	} {
+		inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(entry("a", c.keys)+entry("b")), func(w *world) {
+			w.provider.Fill("a", c.window, c.fill)
+			session, at := "", ""
+			for i := 0; at != "a"; i++ {
+				session = fmt.Sprint("s", i)
+				at = w.mustServe(session, c.model) // a is unseen until it has answered once
+			}
+			if got := w.mustServe(session, c.model); (got != "a") != c.leaves {
+				w.Errorf("%q, %v at %v, %s: served by %s", c.keys, c.window, c.fill, c.model, got)
+			}
+		})
+	}
+}
+
+// SEL-10: where a session goes: first by priority, then to the account whose week ends first, an unknown one before all;
+// priority does not decide where sessions start.
+func TestWhereSessionsGo(t *testing.T) {
+	day := 24 * time.Hour
+	week := func(reset time.Duration) sim.Window { return sim.Window{ResetIn: reset} }
+	accounts := []sim.Account{{Name: "a"}, {Name: "b", SevenDay: week(5 * day)}, {Name: "c", SevenDay: week(2 * day)}, {Name: "d", SevenDay: week(3 * day)}}
+	for _, c := range []struct {
+		toml string
+		seen string // accounts that have answered before
+		want string // where sessions of a go
+	}{
+		{"", "abcd", "c"},
+		{"", "abc", "d"}, // unknown first
+		{entry("a") + entry("b", "priority = 10") + entry("c", "priority = 20") + entry("d"), "abcd", "b"},
+		{entry("a", "priority = 900") + entry("b", "priority = 10") + entry("c") + entry("d", "priority = 10"), "abcd", "d"},
+		{entry("a") + entry("b") + entry("c", "disabled = true") + entry("d"), "abd", "d"},
+	} {
+		inWorld(t, sim.Config{Accounts: accounts}, poolOf(c.toml), func(w *world) {
+			sessions := map[string]string{}
+			for i := 0; len(sessions) < len(c.seen); i++ { // whoever answers is seen
+				home := w.home(fmt.Sprint("s", i))
+				if strings.Contains(c.seen, home) && sessions[home] == "" {
+					sessions[home] = fmt.Sprint("s", i)
+				}
+			}
+			for _, home := range slices.Sorted(maps.Keys(sessions)) {
+				if got := w.mustServe(sessions[home], plainModel); got != home {
+					w.Fatalf("a session of %s began at %s", home, got)
+				}
+			}
+			w.provider.Fill("a", anthropic.FiveHour, 0.99)
+			w.mustServe(sessions["a"], plainModel)
+			if got := w.mustServe(sessions["a"], plainModel); got != c.want {
+				w.Errorf("%q, seen %s: it went to %s, want %s", c.toml, c.seen, got, c.want)
+			}
+		})
+	}
+}
+
+// home is the account that a session belongs to, told without asking anybody (SEL-1).
+func (w *world) home(session string) string {
+	p := pool.NewRegistry(clock.Clock{}).Pool("x")
+	var all []pool.Account
+	for _, s := range w.app.Pool("anthropic") {
+		a := s.Account
+		a.Disabled = false
+		all = append(all, a)
+	}
+	p.Configure(all)
+	c, _ := p.Begin(pool.Request{Session: pool.SessionOf(session)}).Next()
+	return c.Name
+}
+
+// SEL-10, SEL-11: when everyone is near the wall, everyone still serves; when everyone is cooled, the one that recovers
+// first is asked first.
+func TestEverybodyNearOrCooled(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
+		for i, name := range w.provider.Accounts() {
+			w.provider.Fill(name, anthropic.SevenDay, 0.981+float64(i)/1000)
+			w.mustServe("", plainModel)
+		}
+		served := map[string]int{}
+		for i := range 60 {
+			served[w.mustServe(fmt.Sprint("s", i), plainModel)]++
+		}
+		if len(served) != 3 {
+			w.Errorf("sessions of a pool at the wall pile up: %v", served)
+		}
+	})
+	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
+		for name, after := range map[string]string{"a": "300", "b": "100", "c": "200"} {
+			w.provider.Inject(name, sim.Rejected(anthropic.SevenDay).RetryAfter(after))
+		}
+		if r := w.ask("", plainModel, true); r.status != 429 {
+			w.Fatalf("%d", r.status)
+		}
+		before := w.seen()
+		w.ask("s", plainModel, true)
+		if calls := w.calls(before); !slices.Equal(calls, []string{"b", "c", "a"}) {
+			w.Errorf("asked in the order %v", calls)
+		}
+	})
+}
+
+// RTE-4: count_tokens goes through the same pool: to the session's account, and on to the next when that fails.
+func TestCountTokens(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
+		header := with(minimal, "X-Claude-Code-Session-Id", "s")
+		home := w.mustServe("s", plainModel)
+		for range 3 {
+			got := w.send(sim.CountTokensPath, header, bodyFor(plainModel, false))
+			if got.status != 200 || got.header.Get("X-Shunt-Account") != home || !strings.HasPrefix(got.body, `{"input_tokens":`) {
+				w.Errorf("%d by %s: %s", got.status, got.header.Get("X-Shunt-Account"), got.body)
+			}
+		}
+		w.provider.Inject(home, sim.Rejected(anthropic.FiveHour).Times(1))
+		got := w.send(sim.CountTokensPath, header, bodyFor(plainModel, false))
+		if other := got.header.Get("X-Shunt-Account"); got.status != 200 || other == home || w.state(home).Cooldown == 0 {
+			w.Errorf("%d by %s, home rests %v", got.status, other, w.state(home).Cooldown)
+		}
+		if r := w.last(); r.Path != sim.CountTokensPath || r.Attempts != 2 {
+			w.Errorf("record %+v", r)
+		}
+	})
+}
+
+// SEL-30: every reason for a move is told once, by name; requests of one session side by side tell it once.
+func TestMovesAreLogged(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
+		session := w.sessionAt("a")
+		w.provider.Inject("a", sim.ServerError(500).Times(1))
+		w.mustServe(session, plainModel) // failover
+		time.Sleep(40 * time.Second)
+		w.mustServe(session, plainModel) // returned
+		w.provider.Inject("a", sim.Rejected(anthropic.FiveHour).RetryAfter("60").Times(1))
+		w.mustServe(w.other(session, "a"), plainModel) // somebody else finds out
+		before := len(w.moves())
+
+		w.provider.Inject("b", sim.SlowHeaders(5*time.Second).Times(3))
+		var side []<-chan reply
+		for range 3 {
+			side = append(side, w.begin(context.Background(), session, plainModel))
+		}
+		for _, c := range side {
+			if r := <-c; r.status != http.StatusOK || r.account != "b" {
+				w.Errorf("%d by %s", r.status, r.account)
+			}
+		}
+		moves := w.moves()
+		if want := []string{"a>b failover", "b>a returned"}; !slices.Equal(moves[:2], want) {
+			w.Errorf("moves %q", moves)
+		}
+		if want := []string{"a>b cooled"}; !slices.Equal(moves[before:], want) {
+			w.Errorf("three at once: moves %q", moves[before:])
+		}
+	})
+}
+
+// other is another session of the account than this one.
+func (w *world) other(session, account string) string {
+	for i := 0; ; i++ {
+		if s := fmt.Sprint("other-", i); s != session && w.home(s) == account {
+			return s
+		}
+	}
+}
+
+// The Fable week moves Fable requests of a session only: its other requests stay at home (SEL-4).
+func TestNearTheFableWeek(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
+		home := w.mustServe("s", fableModel)
+		w.provider.Fill(home, anthropic.Fable, 0.985)
+		w.mustServe("s", fableModel)
+		if got := w.mustServe("s", fableModel); got == home {
+			w.Error("Fable stayed at its wall")
+		}
+		if got := w.mustServe("s", plainModel); got != home {
+			w.Error("another model left for Fable's sake")
+		}
+		for _, r := range w.provider.Requests() {
+			if r.Status != 200 {
+				w.Errorf("a request was answered with %d", r.Status)
+			}
+		}
+	})
+}
