@@ -47,6 +47,7 @@ type world struct {
 
 	mu      sync.Mutex
 	records []*observe.Record
+	onCall  func(*http.Request) // sees what reaches the provider, before that does
 }
 
 const (
@@ -80,7 +81,7 @@ func inWorld(t *testing.T, provider sim.Config, toml string, test func(w *world)
 			w.write(name, w.provider.Credentials(name))
 		}
 		w.upstream = sim.Listen("127.0.0.1:8001")
-		upstream := sim.Serve(w.upstream, w.provider)
+		upstream := sim.Serve(w.upstream, http.HandlerFunc(w.call))
 
 		if err := os.WriteFile(w.file, []byte(toml), 0o600); err != nil {
 			t.Fatal(err)
@@ -125,6 +126,23 @@ func inWorld(t *testing.T, provider sim.Config, toml string, test func(w *world)
 		}()
 		test(w)
 	})
+}
+
+func (w *world) call(answer http.ResponseWriter, r *http.Request) {
+	w.mu.Lock()
+	seen := w.onCall
+	w.mu.Unlock()
+	if seen != nil {
+		seen(r)
+	}
+	w.provider.ServeHTTP(answer, r)
+}
+
+// watch has f see every request on its way to the provider.
+func (w *world) watch(f func(*http.Request)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.onCall = f
 }
 
 func (w *world) write(account string, credentials []byte) {
