@@ -1,0 +1,184 @@
+package app_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/observe"
+	"shunt/internal/sim"
+)
+
+// singleOf is a configuration whose default provider has one credential: auth and more keys, as TOML lines.
+func singleOf(lines ...string) string {
+	return "[providers.anthropic]\nbase_url = \"" + providerURL + "\"\n" + strings.Join(lines, "\n") + "\n"
+}
+
+// paid is a provider with one paid key, which the environment of every world holds in TEST_KEY.
+var paid = sim.Config{Accounts: []sim.Account{{Name: "k", APIKey: "paid-key"}}}
+
+const (
+	apiKey      = "auth = \"api_key\"\napi_key_env = \"TEST_KEY\""
+	passthrough = "auth = \"passthrough\""
+)
+
+// WIRE-2, WIRE-3, CHN-4: a configured key takes the place of the client's credentials, in the header that is configured;
+// passthrough leaves them as they are. Nothing else is added, changed or asked for.
+func TestSingleCredentials(t *testing.T) {
+	client := http.Header{
+		"Authorization": {"Bearer paid-key"}, "Anthropic-Version": {"2023-06-01"}, "Anthropic-Beta": {"a,b"}, "Accept-Encoding": {"gzip, br"},
+		"X-Claude-Code-Session-Id": {"s"}, "User-Agent": {"claude-cli/2"}, "Content-Type": {"application/json"},
+	}
+	ends := http.Header{"Cookie": {"c"}, "X-Forwarded-For": {"1"}, "X-Shunt-Token": {"t"}, "Via": {"v"}, "Te": {"trailers"}}
+	without := func(h http.Header, names ...string) http.Header {
+		h = h.Clone()
+		for _, name := range names {
+			h.Del(name)
+		}
+		return h
+	}
+	theirs := with(without(client, "Authorization"), "Authorization", "Bearer theirs", "X-Api-Key", "theirs-too")
+	for _, c := range []struct {
+		name, toml string
+		sent, want http.Header
+	}{
+		{"passthrough, bearer", singleOf(passthrough), client, client},
+		{"passthrough by default", singleOf(), client, client},
+		{"passthrough, key", singleOf(passthrough), with(without(client, "Authorization"), "X-Api-Key", "paid-key"), with(without(client, "Authorization"), "X-Api-Key", "paid-key")},
+		{"passthrough, bare", singleOf(passthrough), with(minimal, "X-Api-Key", "paid-key"), with(minimal, "X-Api-Key", "paid-key")},
+		{"key as bearer", singleOf(apiKey), theirs, client},
+		{"key in x-api-key", singleOf(apiKey, "api_key_header = \"x_api_key\""), theirs, with(without(client, "Authorization"), "X-Api-Key", "paid-key")},
+		{"key, bare", singleOf(apiKey), minimal, with(minimal, "Authorization", "Bearer paid-key")},
+	} {
+		inWorld(t, paid, c.toml, func(w *world) {
+			for _, stream := range []bool{true, false} {
+				sent := c.sent.Clone()
+				for name, values := range ends {
+					sent[name] = values
+				}
+				body := strings.Replace(bodyFor(plainModel, stream), "{", "{ \n", 1)
+				got := w.send("/v1/messages?beta=true", sent, body)
+				if got.status != 200 || got.header["X-Shunt-Account"] != nil || got.header["Set-Cookie"] != nil || got.header.Get("X-Gateway-Upstream") != "anthropic" {
+					w.Fatalf("%s: %d %v %s", c.name, got.status, got.header, got.body)
+				}
+				r := w.received()
+				seen := without(r.Header, "Content-Length")
+				if diff := cmp.Diff(c.want, seen); diff != "" {
+					w.Errorf("%s (-want +got):\n%s", c.name, diff)
+				}
+				if string(r.Body) != body || r.Path != "/v1/messages?beta=true" {
+					w.Errorf("%s: %s %s", c.name, r.Path, r.Body)
+				}
+			}
+		})
+	}
+}
+
+// A single credential with a wrong key, or none: the provider's own 401 is the answer.
+func TestPassthroughWithoutACredential(t *testing.T) {
+	inWorld(t, paid, singleOf(passthrough), func(w *world) {
+		for _, header := range []http.Header{minimal, with(minimal, "Authorization", "Bearer wrong")} {
+			got := w.send(sim.MessagesPath, header, bodyFor(plainModel, false))
+			if kind, _, _ := anthropic.ParseError([]byte(got.body)); got.status != 401 || kind != anthropic.TypeAuthentication || w.received().Header.Get("Authorization") != header.Get("Authorization") {
+				w.Errorf("%d %s", got.status, got.body)
+			}
+		}
+		if calls := w.calls(0); len(calls) != 2 {
+			w.Errorf("%d calls", len(calls))
+		}
+	})
+}
+
+// CHN-3b, ERR-2: one resend after a connection that failed before headers, over a new connection with the same bytes; no
+// status and no stream is retried, waited for or changed.
+func TestSingleIsNotRetried(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		faults []sim.Fault
+		status int
+		calls  int
+		waited time.Duration
+		says   string
+	}{
+		{"reset", faults(sim.ResetConnection()), 200, 2, 0, ""},
+		{"reset twice", faults(sim.ResetConnection(), sim.ResetConnection()), 502, 2, 0, "cannot be reached"},
+		{"quota", faults(sim.Rejected(anthropic.FiveHour)), 429, 1, 0, "rate_limit_error"},
+		{"throttle", faults(sim.Throttled("2")), 429, 1, 0, "rate_limit_error"},
+		{"529", faults(sim.Overloaded()), 529, 1, 0, "Overloaded"},
+		{"500", faults(sim.ServerError(500)), 500, 1, 0, "Internal server error"},
+		{"503, reset first", faults(sim.ResetConnection(), sim.ServerError(503)), 503, 2, 0, "Internal server error"},
+		{"401", faults(sim.Unauthorized()), 401, 1, 0, "authentication_error"},
+		{"403", faults(sim.CredentialForbidden()), 403, 1, 0, "OAuth"},
+		{"error stream", faults(sim.ErrorStream(anthropic.TypeOverloaded)), 200, 1, 0, "overloaded_error"},
+		{"no headers", faults(sim.Hang()), 504, 1, 120 * time.Second, "timeout_error"},
+		{"a redirect", faults(sim.Redirect("http://127.0.0.1:9/")), 307, 1, 0, ""},
+	} {
+		for _, toml := range []string{singleOf(apiKey), singleOf(passthrough)} {
+			inWorld(t, paid, toml, func(w *world) {
+				header := with(minimal, "Authorization", "Bearer paid-key")
+				w.send(sim.MessagesPath, header, bodyFor(plainModel, true)) // there is a connection to reuse
+				before := w.seen()
+				for _, f := range c.faults {
+					w.provider.Inject("", f.Times(1))
+				}
+				began := time.Now()
+				got := w.send(sim.MessagesPath, header, bodyFor(plainModel, true))
+				if got.status != c.status || !strings.Contains(got.body, c.says) || time.Since(began) != c.waited {
+					w.Errorf("%s: %d after %v: %s", c.name, got.status, time.Since(began), got.body)
+				}
+				requests := w.provider.Requests()[before:]
+				if len(requests) != c.calls || w.last().Attempts != c.calls {
+					w.Errorf("%s: %d calls, record %+v", c.name, len(requests), w.last())
+				}
+				if len(requests) == 2 && (requests[0].Conn == requests[1].Conn || requests[0].BodyHash != requests[1].BodyHash) {
+					w.Errorf("%s: the resend took the old connection, or sent something else", c.name)
+				}
+				// CHN-3, ERR-1: shunt's own answers are of its form; the provider's bear the headers.
+				if own := c.status == 502 || c.status == 504; own == (got.header["X-Gateway-Model"] != nil) {
+					w.Errorf("%s: %v", c.name, got.header)
+				}
+			})
+		}
+	}
+}
+
+// RTE-3 with a single credential: the mark is taken off and put back.
+func TestSingleModelIsPutBack(t *testing.T) {
+	config := paid
+	config.Encodings = []string{"br"}
+	inWorld(t, config, singleOf(apiKey), func(w *world) {
+		for _, stream := range []bool{true, false} {
+			r := w.ask("", plainModel+"[1m]", stream)
+			if r.status != 200 || r.err != nil || r.answer.Model != plainModel+"[1m]" || w.received().Model != plainModel {
+				w.Errorf("stream %v: %d, %v, asked for %s, answered by %s", stream, r.status, r.err, w.received().Model, r.answer.Model)
+			}
+		}
+		// Without the mark the client's accept-encoding holds, for streams too (WIRE-1).
+		got := w.send(sim.MessagesPath, with(minimal, "Accept-Encoding", "br"), bodyFor(plainModel, true))
+		if got.header.Get("Content-Encoding") != "br" || got.header["Content-Length"] != nil || got.header.Get("X-Accel-Buffering") != "no" {
+			w.Errorf("%v", got.header)
+		}
+	})
+}
+
+// WIRE-12, FO-9, FO-5: a stream of a single credential is kept alive, and cut where the provider cut it; when the client
+// leaves, so does shunt.
+func TestSingleStreams(t *testing.T) {
+	inWorld(t, paid, singleOf(apiKey), func(w *world) {
+		w.provider.Inject("", sim.SlowFirstEvent(100*time.Second).Times(1))
+		r := w.ask("", plainModel, true)
+		if r.err != nil || r.answer.Pings != 4 { // three of shunt's and the provider's own
+			w.Errorf("%v, %d pings", r.err, r.answer.Pings)
+		}
+		w.provider.Inject("", sim.Cut(5).Times(1))
+		got := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, true))
+		if got.status != 200 || got.err != io.ErrUnexpectedEOF || w.last().End != observe.Cut || len(w.calls(0)) != 2 {
+			w.Errorf("%d, %v, %+v", got.status, got.err, w.last())
+		}
+	})
+}
