@@ -132,10 +132,14 @@ func members(p *config.Provider, accounts []*account.Account) []pool.Account {
 		all[i] = pool.Account{Name: a.Name(), Key: a.Key(), Priority: defaultPriority, Soft: quota.Soft(quota.DefaultHard)}
 		if c := configured[a.Name()]; c != nil {
 			all[i].Priority, all[i].Disabled = c.Priority, c.Disabled
-			all[i].Soft = quota.Soft(quota.DefaultHard, quota.Setting{All: c.Threshold, Window: [quota.Windows]*float64{
-				quota.FiveHour: c.Threshold5h, quota.SevenDay: c.Threshold7d, quota.Fable: c.ThresholdFable,
-			}})
+			all[i].Soft = quota.Soft(quota.DefaultHard, setting(c.Thresholds))
 		}
 	}
 	return all
+}
+
+func setting(f config.Fractions) quota.Setting {
+	return quota.Setting{All: f.All, Window: [quota.Windows]*float64{
+		quota.FiveHour: f.FiveHour, quota.SevenDay: f.SevenDay, quota.Fable: f.Fable,
+	}}
 }

@@ -40,6 +40,7 @@ type Server struct {
 	ShutdownTimeout       time.Duration
 	Limits                Limits
 	Timeouts              Timeouts
+	Pool                  Pool
 }
 
 // Limits is the table [server.limits]. All are positive.
@@ -55,6 +56,25 @@ type Timeouts struct {
 	UpstreamTTFBNonstream time.Duration // otherwise; 0: off
 	ReadHeader            time.Duration
 	ReadIdle              time.Duration // between bytes of a request body
+}
+
+// Pool is the table [server.pool]: how the accounts of every pool are used.
+type Pool struct {
+	Present bool // whether the table is there, be it empty: it alone makes pools order by headroom (SEL-10)
+
+	HardThreshold          float64   // a fraction
+	Thresholds             Fractions // soft ones, for accounts that say nothing of their own (SEL-20)
+	MaxUtilization         Fractions // caps, likewise (CAP-1)
+	BurnRateAvoidance      bool
+	UsageRefresh           time.Duration // between two polls of an account; 0: off, else at least a minute (QUO-20)
+	StatePath              string        // absolute; empty: off
+	RampInitialConcurrency int           // 0: off
+}
+
+// Fractions are limits on how much of a quota window may be used, from 0 to 1; nil if not set.
+type Fractions struct {
+	All                       *float64 // for every window that has none of its own
+	FiveHour, SevenDay, Fable *float64
 }
 
 // Kind is the protocol that a provider speaks.
@@ -106,12 +126,8 @@ type Account struct {
 	OrganizationUUID string // empty: unknown
 	Priority         int    // lower first
 	Disabled         bool
-
-	// Soft thresholds, fractions from 0 to 1; nil if not set (SEL-20).
-	Threshold      *float64
-	Threshold5h    *float64
-	Threshold7d    *float64
-	ThresholdFable *float64
+	Thresholds       Fractions // soft ones (SEL-20)
+	MaxUtilization   Fractions // caps (CAP-1)
 }
 
 // Log is the table [log].

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/netip"
 	"net/url"
+	"slices"
 	"time"
 )
 
@@ -23,6 +24,7 @@ var schema = table{
 				doc: "How large a request may be.",
 			},
 			{name: "timeouts", owner: part(func(s *Server) *Timeouts { return &s.Timeouts }), keys: timeoutKeys},
+			{name: "pool", owner: part(func(s *Server) *Pool { return &s.Pool }), keys: poolKeys, doc: poolDoc},
 		}},
 		{name: "providers", form: named, owner: providerOwner, names: providerName, present: providerNames, keys: providerKeys, doc: providerDoc, tables: []table{
 			{name: "accounts", form: listed, owner: accountOwner, keys: accountKeys, doc: accountDoc},
@@ -172,12 +174,9 @@ func accountOwner(parent any, _ string) (any, bool) {
 	return &p.Accounts[len(p.Accounts)-1], true
 }
 
-var (
-	uuid      = pattern(`[A-Za-z0-9-]*`, "a UUID (letters, digits and -)") // blank counts as unknown (ID-1)
-	threshold = "The account counts as nearly used up once it has used this fraction of a quota window. Default: 0.98, which is also the most that has an effect."
-)
+var uuid = pattern(`[A-Za-z0-9-]*`, "a UUID (letters, digits and -)") // blank counts as unknown (ID-1)
 
-var accountKeys = []key{
+var accountKeys = slices.Concat([]key{
 	{
 		name:    "name",
 		binding: to(pattern(`[a-z0-9-]+`, "a name of the characters a-z, 0-9 and -"), func(a *Account) *string { return &a.Name }),
@@ -213,27 +212,15 @@ var accountKeys = []key{
 		binding: to(boolean, func(a *Account) *bool { return &a.Disabled }),
 		doc:     "Keep the entry but use it for nothing.",
 	},
-	{
-		name:    "threshold",
-		binding: to(fraction, func(a *Account) **float64 { return &a.Threshold }),
-		doc:     threshold,
-	},
-	{
-		name:    "threshold_5h",
-		binding: to(fraction, func(a *Account) **float64 { return &a.Threshold5h }),
-		doc:     "The same for the five-hour window alone. Default: `threshold`.",
-	},
-	{
-		name:    "threshold_7d",
-		binding: to(fraction, func(a *Account) **float64 { return &a.Threshold7d }),
-		doc:     "The same for the weekly window alone. Default: `threshold`.",
-	},
-	{
-		name:    "threshold_fable",
-		binding: to(fraction, func(a *Account) **float64 { return &a.ThresholdFable }),
-		doc:     "The same for the weekly window of Fable models alone. Default: `threshold`.",
-	},
-}
+}, fractions(
+	"threshold", func(a *Account) *Fractions { return &a.Thresholds },
+	"The account counts as nearly used up once it has used this fraction of a quota window, and sessions leave it while others are free. "+
+		"Default: what `[server.pool]` says. More than `hard_threshold` has no further effect.",
+), fractions(
+	"max_utilization", func(a *Account) *Fractions { return &a.MaxUtilization },
+	"The account serves nothing at all while this fraction of a quota window is used, not even if no other account is left; the rest is kept for "+
+		"whatever else uses it. Default: what `[server.pool]` says, else none.",
+))
 
 var logKeys = []key{
 	{

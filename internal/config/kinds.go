@@ -56,14 +56,37 @@ func milliseconds(low int64) kind[time.Duration] {
 	return duration(low, time.Millisecond, "(milliseconds)")
 }
 
-// fraction is a number in [0, 1] that can be absent.
-var fraction = kind[*float64]{numberShape, "a number from 0 to 1", func(n *node, _ base) (*float64, error) {
+// interval is a time between two polls: 0, or at least a minute, to which less is raised (QUO-20).
+func interval() kind[time.Duration] {
+	k := seconds()
+	return kind[time.Duration]{k.shape, k.expect, func(n *node, from base) (time.Duration, error) {
+		d, err := k.parse(n, from)
+		if d > 0 {
+			d = max(d, time.Minute)
+		}
+		return d, err
+	}}
+}
+
+// fraction is a number in [0, 1].
+var fraction = kind[float64]{numberShape, "a number from 0 to 1", func(n *node, _ base) (float64, error) {
 	number, err := strconv.ParseFloat(strings.ReplaceAll(n.text, "_", ""), 64)
 	if err != nil || !(number >= 0 && number <= 1) { // written so that NaN fails (CFG-40)
-		return nil, errUnexpected
+		return 0, errUnexpected
 	}
-	return &number, nil
+	return number, nil
 }}
+
+// optional is a kind whose value can be absent, which nil stands for.
+func optional[V any](k kind[V]) kind[*V] {
+	return kind[*V]{k.shape, k.expect, func(n *node, from base) (*V, error) {
+		v, err := k.parse(n, from)
+		if err != nil {
+			return nil, err
+		}
+		return &v, nil
+	}}
+}
 
 var boolean = kind[bool]{boolShape, "true or false", func(n *node, _ base) (bool, error) {
 	return n.text == "true", nil

@@ -68,6 +68,17 @@ func TestGoodFile(t *testing.T) {
 			ShutdownTimeout:       5 * time.Second,
 			Limits:                Limits{MaxRequestBytes: 1 << 20, MaxRequestHeaderBytes: 4096, MaxURLLength: 1024},
 			Timeouts:              Timeouts{UpstreamTTFB: 1500 * time.Millisecond, ReadHeader: 2 * time.Second, ReadIdle: 3 * time.Second},
+			Pool: Pool{
+				Present:           true,
+				HardThreshold:     0.95,
+				Thresholds:        Fractions{All: ptr(0.9), FiveHour: ptr(0.8), SevenDay: ptr(0.0), Fable: ptr(1.0)},
+				MaxUtilization:    Fractions{All: ptr(0.99), FiveHour: ptr(0.98), SevenDay: ptr(0.97), Fable: ptr(0.96)},
+				BurnRateAvoidance: true,
+				UsageRefresh:      5 * time.Minute,
+				StatePath:         filepath.Join(dir, "state", "quota.json"),
+
+				RampInitialConcurrency: 2,
+			},
 		},
 		Providers: []Provider{
 			{
@@ -80,7 +91,8 @@ func TestGoodFile(t *testing.T) {
 				Accounts: []Account{
 					{
 						Name: "store-entry", UUID: "0f3c9a52-7a35-4c26-9e0e-9b8d2f1f6a11", OrganizationUUID: "org-1", Priority: -5, Disabled: true,
-						Threshold: ptr(0.5), Threshold5h: ptr(1.0), Threshold7d: ptr(0.0), ThresholdFable: ptr(0.99),
+						Thresholds:     Fractions{All: ptr(0.5), FiveHour: ptr(1.0), SevenDay: ptr(0.0), Fable: ptr(0.99)},
+						MaxUtilization: Fractions{All: ptr(0.9), FiveHour: ptr(0.8), SevenDay: ptr(0.7), Fable: ptr(0.6)},
 					},
 					{Name: "relative", Priority: 100, Credentials: filepath.Join(dir, "accounts", "one.json")},
 					{Name: "home", Priority: 100, Credentials: "/home/u/.claude/.credentials.json"},
@@ -118,6 +130,7 @@ func TestDefaults(t *testing.T) {
 				UpstreamTTFB: 2 * time.Minute, UpstreamTTFBNonstream: 10 * time.Minute,
 				ReadHeader: 10 * time.Second, ReadIdle: time.Minute,
 			},
+			Pool: Pool{HardThreshold: 0.98},
 		},
 		Providers: []Provider{{
 			Name: "anthropic", Kind: Anthropic, Auth: Passthrough, APIKeyHeader: Bearer,
@@ -151,6 +164,31 @@ func TestWaysToWrite(t *testing.T) {
 		got := mustLoad(t, content)
 		if diff := cmp.Diff(want, got, equal, cmpopts.IgnoreFields(Config{}, "Path")); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+	}
+}
+
+// SEL-10, CFG-3: [server.pool] is there as soon as the file or the environment names it, and only then.
+func TestPoolTableIsPresent(t *testing.T) {
+	for content, present := range map[string]bool{
+		"": false, "[server]\n[server.limits]": false, "[server.pool]": true, "server.pool = {}": true, "[server.pool]\nhard_threshold = 0.98": true,
+	} {
+		if got := mustLoad(t, content).Server.Pool; got != (Pool{Present: present, HardThreshold: 0.98}) {
+			t.Errorf("%q: %+v", content, got)
+		}
+	}
+	if got := mustLoad(t, "", "SHUNT_SERVER__POOL__RAMP_INITIAL_CONCURRENCY=3").Server.Pool; !got.Present || got.RampInitialConcurrency != 3 {
+		t.Errorf("by the environment: %+v", got)
+	}
+}
+
+// QUO-20: absent or 0 is off, and nobody is asked more often than once a minute.
+func TestUsageRefresh(t *testing.T) {
+	for written, want := range map[string]time.Duration{
+		"0": 0, "1": time.Minute, "59": time.Minute, "60": time.Minute, "61": 61 * time.Second, "86400": 24 * time.Hour,
+	} {
+		if got := mustLoad(t, "[server.pool]\nusage_refresh_seconds = "+written).Server.Pool.UsageRefresh; got != want {
+			t.Errorf("%s: %v, want %v", written, got, want)
 		}
 	}
 }

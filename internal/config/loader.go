@@ -91,4 +91,14 @@ func (l *loader) written(s spot) bool {
 	return ok
 }
 
+// present reports whether the file has a table, be it empty, or the environment sets one of its keys.
+func (l *loader) present(heading string) bool {
+	for s := range l.places {
+		if s.table == heading {
+			return true
+		}
+	}
+	return false
+}
+
 func (l *loader) failed(s spot) bool { return l.bad[s] }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -25,6 +26,14 @@ func TestChanged(t *testing.T) {
 		upstream_ttfb_nonstream_ms = 1
 		read_header_ms = 1
 		read_idle_ms = 1
+		[server.pool]
+		hard_threshold = 0.5
+		default_threshold = 0.5
+		default_max_utilization = 0.5
+		burn_rate_avoidance = true
+		usage_refresh_seconds = 60
+		state_path = "x"
+		ramp_initial_concurrency = 1
 		[providers.x]
 		base_url = "https://x.example"
 		[log]
@@ -32,9 +41,16 @@ func TestChanged(t *testing.T) {
 		format = "text"
 		requests = "x"
 	`)
-	const want = "server.bind server.max_concurrent_requests server.limits.max_request_header_bytes server.limits.max_url_length server.timeouts.read_header_ms"
+	const want = "server.bind server.max_concurrent_requests server.limits.max_request_header_bytes server.limits.max_url_length server.timeouts.read_header_ms " +
+		"server.pool.usage_refresh_seconds server.pool.state_path"
 	if got := strings.Join(Changed(before, after), " "); got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := Changed(before, mustLoad(t, "[server.pool]")); len(got) > 0 {
+		t.Errorf("QUO-20: an empty [server.pool] changes %v", got)
+	}
+	if got := Changed(after, mustLoad(t, "[server.pool]\nusage_refresh_seconds = 30")); slices.Contains(got, "server.pool.usage_refresh_seconds") {
+		t.Error("QUO-20: what counts as the same interval has changed")
 	}
 	if got := Changed(after, after); len(got) > 0 {
 		t.Errorf("the same configuration differs in %v", got)
