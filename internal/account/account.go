@@ -27,7 +27,10 @@ var (
 	ErrClosed         = errors.New("shutting down")
 
 	errExpired = errors.New("the token has expired")
+	errNoOther = errors.New("there is no other token than the one that was refused")
 )
+
+const expiredReason = "its token has expired and cannot be refreshed"
 
 // Spec is one configured entry of a pool. Neither Credentials nor TokenEnv: the entry of that name in the store.
 type Spec struct {
@@ -73,7 +76,8 @@ func (a *Account) Token(ctx context.Context) (Token, error) {
 	case err != nil:
 		return Token{}, a.failed(err)
 	case !c.refreshable() && c.expired(now):
-		return Token{}, a.failed(fmt.Errorf("%w and cannot be refreshed", errExpired))
+		s.markNeedsLogin(expiredReason)
+		return Token{}, a.failed(fmt.Errorf("%w: %s", ErrNeedsLogin, expiredReason))
 	case !c.refreshable() || c.fresh(now) || !c.expired(now) && s.resting(now):
 		return c.access, nil
 	}
@@ -97,7 +101,7 @@ func (a *Account) Renew(ctx context.Context, rejected Token) (Token, error) {
 		}
 	}
 	if err == nil && !good(c) {
-		err = errExpired
+		err = errNoOther
 	}
 	if err != nil {
 		return Token{}, a.failed(err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/user"
 	"path/filepath"
 	"sync"
 	"time"
@@ -127,8 +128,12 @@ func StoreDir(getenv func(string) string) (string, error) {
 		return filepath.Abs(dir)
 	}
 	home := getenv("HOME")
-	if home == "" {
-		return "", errors.New("no account store: neither SHUNT_CLAUDE_ACCOUNTS_DIR nor HOME is set")
+	if home == "" { // as in some containers and services
+		me, err := user.Current()
+		if err != nil || me.HomeDir == "" {
+			return "", errors.New("no place for the account store: set SHUNT_CLAUDE_ACCOUNTS_DIR")
+		}
+		home = me.HomeDir
 	}
 	return filepath.Join(home, ".shunt", "accounts", "claude"), nil
 }

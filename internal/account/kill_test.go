@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	kills    = 300
+	kills    = 200
 	children = 2
 
 	childEnv = "SHUNT_TEST_CHILD" // endpoint and credentials file, separated by a space
@@ -55,20 +55,20 @@ func TestKilled(t *testing.T) {
 	lost := 0
 	for n := range kills {
 		i := rand.N(children)
-		p.nextReply() // so that every process gets to work before it is killed
+		p.awaitReply(running) // so that every process gets to work before it is killed
 		if n%2 == 0 {
-			p.nextReply()
+			p.awaitReply(running)
 		}
 		time.Sleep(rand.N(4 * time.Millisecond))
-		running[i].kill(t)
+		running[i].kill()
 		if p.check() {
 			lost++
 		}
 		running[i] = startChild(t, server.URL, p.path)
 	}
 	for _, c := range running {
-		p.nextReply()
-		c.kill(t)
+		p.awaitReply(running)
+		c.kill()
 	}
 	p.check()
 	leftovers, err := filepath.Glob(filepath.Join(dir, ".*json[0-9]*"))
@@ -131,11 +131,28 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.replied = make(chan struct{})
 }
 
-func (p *provider) nextReply() {
+// awaitReply waits for the next reply of the token endpoint. Every process must go on asking for one.
+func (p *provider) awaitReply(running []*child) {
+	p.t.Helper()
 	p.mu.Lock()
 	replied := p.replied
 	p.mu.Unlock()
-	<-replied
+	ended := make(chan string, len(running))
+	for _, c := range running {
+		stop := context.AfterFunc(c.ended, func() { ended <- c.output.String() })
+		defer stop()
+	}
+	for range running {
+		select {
+		case <-replied:
+			return
+		case output := <-ended:
+			if output != "" {
+				p.t.Fatalf("a process said: %s", output)
+			}
+		}
+	}
+	p.t.Fatal("no process is left")
 }
 
 // saved is the number of the login on disk. The caller holds mu, so that the endpoint stands still meanwhile.
@@ -183,33 +200,35 @@ func (p *provider) check() (lost bool) {
 
 type child struct {
 	*exec.Cmd
-	stdin  io.Closer
-	output bytes.Buffer
+	output bytes.Buffer    // to be read when it has ended
+	ended  context.Context // over when the process is
 }
 
 func startChild(t *testing.T, url, path string) *child {
 	t.Helper()
-	c := &child{Cmd: exec.CommandContext(t.Context(), os.Args[0])}
+	ended, end := context.WithCancel(context.Background())
+	c := &child{Cmd: exec.CommandContext(t.Context(), os.Args[0]), ended: ended}
 	c.Env = append(os.Environ(), childEnv+"="+url+" "+path)
 	c.Stdout, c.Stderr = &c.output, &c.output
-	var err error
-	if c.stdin, err = c.StdinPipe(); err != nil {
+	stdin, err := c.StdinPipe()
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
+	go func() {
+		defer end()
+		_ = c.Wait()
+		_ = stdin.Close()
+	}()
+	t.Cleanup(c.kill)
 	return c
 }
 
-func (c *child) kill(t *testing.T) {
-	t.Helper()
+func (c *child) kill() {
 	_ = c.Process.Kill()
-	_ = c.Wait()
-	_ = c.stdin.Close()
-	if c.output.Len() > 0 {
-		t.Fatalf("a process said: %s", c.output.String())
-	}
+	<-c.ended.Done()
 }
 
 // childMain is the process that is killed, if this is one. It says nothing unless something is wrong.

@@ -1,7 +1,6 @@
 package account_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -184,82 +183,6 @@ func TestForeignWriteDuringWriteBack(t *testing.T) {
 	})
 }
 
-// TOK-7d: on a full disk the rotated login is used from memory, also for the next rotation; shunt says so loudly, and
-// writes it as soon as it can.
-func TestDiskFull(t *testing.T) {
-	in(t, func(w *world) {
-		w.lifetime = time.Hour
-		w.login("a", 0)
-		a := w.account()
-		before := w.read("a.json")
-		w.disk.fail(errors.New("no space left on device"))
-		end := w.run()
-		w.wants("token", w.token(a), "tok-oat-a#2")
-		w.conditions("account claude/a cannot be saved")
-		w.wants("detail", w.health.List()[0].Detail, "its new login is only in memory and is lost when shunt ends, "+
-			"because /store/a.json cannot be written: no space left on device")
-		time.Sleep(time.Hour)
-		w.wants("second rotation", w.token(a), "tok-oat-a#3")
-		w.wants("accounts", len(w.accounts()), 1)
-		w.wants("resolved again", w.token(a), "tok-oat-a#3")
-		w.wants("calls", w.count(), 2)
-		w.wants("file", w.read("a.json"), before)
-		w.disk.fail(nil)
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		w.conditions()
-		if got := w.read("a.json"); !strings.Contains(got, "tok-ort-a#3") {
-			w.Errorf("file after the disk recovered: %s", got)
-		}
-		end()
-		w.close()
-	})
-}
-
-// TOK-7d: the end of shunt is the last chance.
-func TestDiskFullUntilClose(t *testing.T) {
-	for _, recovers := range []bool{true, false} {
-		in(t, func(w *world) {
-			w.login("a", 0)
-			a := w.account()
-			w.disk.fail(errors.New("read-only file system"))
-			w.token(a)
-			if recovers {
-				w.disk.fail(nil)
-			}
-			err := w.keeper.Close(w.Context())
-			if recovers {
-				w.wants("error", err, nil)
-				w.wants("file", w.read("a.json"), file("tok-oat-a#2", "tok-ort-a#2", time.Now().Add(8*time.Hour)))
-			} else if err == nil || err.Error() != "the login of claude/a is lost, because /store/a.json cannot be written: read-only file system" {
-				w.Errorf("Close = %v", err)
-			}
-		})
-	}
-}
-
-// TOK-7d: somebody logs in again while the disk is full for shunt: that login counts.
-func TestLoginWhileUnwritten(t *testing.T) {
-	in(t, func(w *world) {
-		w.login("a", 0)
-		a := w.account()
-		w.disk.fail(errors.New("no space left on device"))
-		end := w.run()
-		w.token(a)
-		want := file("tok-oat-new", "tok-ort-new", time.Now().Add(time.Hour))
-		w.write("a.json", want)
-		time.Sleep(time.Second)
-		synctest.Wait()
-		w.wants("token", w.token(a), "tok-oat-new")
-		w.disk.fail(nil)
-		time.Sleep(time.Minute)
-		w.wants("file", w.read("a.json"), want)
-		w.conditions()
-		end()
-		w.close()
-	})
-}
-
 // TOK-5: a client that still has the old login in memory writes it back, as Claude Code may. The provider would refuse
 // it, so the rotated one takes its place again.
 func TestSpentLoginIsPutBack(t *testing.T) {
@@ -334,25 +257,4 @@ func TestOneRefreshPerIdentity(t *testing.T) {
 			w.close()
 		})
 	}
-}
-
-// TOK-4: two processes on one file make one call.
-func TestTwoProcesses(t *testing.T) {
-	in(t, func(w *world) {
-		w.login("a", 0)
-		first, a := w.keeper, w.account()
-		w.keeper = w.newKeeper()
-		b := w.account()
-		w.delay = func(string) time.Duration { return 5 * time.Second }
-		done := make(chan string)
-		for _, a := range []*account.Account{a, b} {
-			go func() { done <- w.token(a) }()
-		}
-		w.wants("token", <-done, "tok-oat-a#2")
-		w.wants("token", <-done, "tok-oat-a#2")
-		w.wants("calls", w.count(), 1)
-		w.close()
-		w.keeper = first
-		w.close()
-	})
 }

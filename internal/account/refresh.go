@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,14 +9,11 @@ import (
 	"time"
 
 	"shunt/internal/oauth"
-	"shunt/internal/state"
 )
 
 const (
 	lockTimeout = 30 * time.Second // for a refresh of another process, which takes at most that long
 	settleTime  = 50 * time.Millisecond
-	writeRetry  = 5 * time.Second
-	writeTries  = 10 // against a client that knows no locks and writes at the same time
 
 	firstRest   = 5 * time.Second // after a failed refresh, doubled with each further one
 	longestRest = time.Minute
@@ -121,7 +119,9 @@ func (s *source) exchange(ctx context.Context, c credential) error {
 	sent := k.clock.Now()
 	grant, err := k.oauth.Refresh(ctx, c.refresh)
 	if err == nil {
-		_, err = token(grant.AccessToken.Reveal())
+		_, illegalAccess := token(grant.AccessToken.Reveal())
+		_, illegalRefresh := token(grant.RefreshToken.Reveal())
+		err = cmp.Or(illegalAccess, illegalRefresh)
 	}
 	if err != nil {
 		// Another program may have been faster, and then its login is the good one (TOK-7b).
@@ -149,92 +149,6 @@ func (s *source) exchange(ctx context.Context, c credential) error {
 	k.follow(s, c, renewed)
 	k.log.Info("token refreshed", "account", s.title(), "expires", renewed.expires.Round(time.Second))
 	return nil
-}
-
-// write puts the rotated credential into the document, whose lock the caller holds, and keeps everything else that is
-// there at that moment (ACC-1). If that fails, the credential stays in memory and the write is due again (TOK-7d).
-func (s *source) write(ctx context.Context) {
-	s.disk.Lock()
-	before, _ := s.usable()
-	err := s.writeRotated(ctx)
-	s.mu.Lock()
-	s.writeErr, s.writeAt = err, time.Time{}
-	if err != nil {
-		s.writeAt = s.keeper.clock.Now().Add(writeRetry)
-	}
-	if s.rotated != nil && !sameTokens(s.current, *s.rotated) {
-		s.adopt(*s.rotated)
-	}
-	changed := !sameTokens(before, s.current)
-	s.mu.Unlock()
-	s.disk.Unlock()
-	s.after(changed)
-}
-
-func (s *source) writeRotated(ctx context.Context) error {
-	for range writeTries {
-		d, version, err := s.read(ctx)
-		if err != nil {
-			return err
-		}
-		s.learn(d, version, nil)
-		s.mu.Lock()
-		rotated := s.rotated
-		s.mu.Unlock()
-		if rotated == nil {
-			return nil // it is there, or the file has another login by now
-		}
-		version, err = s.store.PutIf(ctx, s.name, d.with(*rotated), version)
-		if errors.Is(err, state.ErrConflict) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		s.mu.Lock()
-		s.seen, s.onDisk, s.rotated = version, *rotated, nil
-		if !sameTokens(s.current, *rotated) {
-			s.adopt(*rotated)
-		}
-		s.mu.Unlock()
-		return nil
-	}
-	return fmt.Errorf("%s changes all the time", s.place)
-}
-
-// save repeats a write that failed, or makes one that is still to be made, and returns why it fails.
-func (s *source) save(ctx context.Context) error {
-	unlock, err := s.lock(ctx)
-	if err != nil {
-		s.mu.Lock()
-		s.writeErr = err
-		s.mu.Unlock()
-		s.report()
-		return err
-	}
-	defer unlock()
-	s.write(ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.writeErr
-}
-
-// writeDue reports, once for each attempt, that it is time to write a credential that is only in memory (TOK-7d).
-func (s *source) writeDue(now time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	due := s.rotated != nil && s.flight == nil && !now.Before(s.writeAt)
-	if due {
-		s.writeAt = now.Add(lockTimeout + writeRetry) // unless the attempt itself sets another
-	}
-	return due
-}
-
-// unwritten reports whether the login is only in memory.
-func (s *source) unwritten() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.rotated != nil
 }
 
 // fail records a refresh that failed for now, and returns why.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"shunt/internal/clock"
 	"shunt/internal/identity"
 	"shunt/internal/secret"
 	"shunt/internal/state"
@@ -88,7 +89,7 @@ func (s *source) look(ctx context.Context) (news bool) {
 	d, version, err := s.read(ctx)
 	if _, bad := s.usable(); err != nil && bad == nil {
 		// A writer that does not rename leaves a file empty for a moment; a login is not given up for that.
-		_ = s.keeper.clock.Sleep(ctx, settleTime)
+		_ = clock.Clock{}.Sleep(ctx, settleTime)
 		d, version, err = s.read(ctx)
 	}
 	news, changed := s.learn(d, version, err)

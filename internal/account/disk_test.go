@@ -1,0 +1,238 @@
+package account_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shunt/internal/account"
+	"shunt/internal/state"
+)
+
+// TOK-7d: on a full disk the rotated login is used from memory, also for the next rotation; shunt says so loudly, and
+// writes it as soon as it can.
+func TestDiskFull(t *testing.T) {
+	in(t, func(w *world) {
+		w.lifetime = time.Hour
+		w.login("a", 0)
+		a := w.account()
+		before := w.read("a.json")
+		w.disk.fail(errors.New("no space left on device"))
+		end := w.run()
+		w.wants("token", w.token(a), "tok-oat-a#2")
+		w.conditions("account claude/a cannot be saved")
+		w.wants("detail", w.health.List()[0].Detail, "its new login is only in memory and is lost when shunt ends, "+
+			"because /store/a.json cannot be written: no space left on device")
+		time.Sleep(time.Hour)
+		w.wants("second rotation", w.token(a), "tok-oat-a#3")
+		w.wants("accounts", len(w.accounts()), 1)
+		w.wants("resolved again", w.token(a), "tok-oat-a#3")
+		w.wants("calls", w.count(), 2)
+		w.wants("file", w.read("a.json"), before)
+		w.disk.fail(nil)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		w.conditions()
+		if got := w.read("a.json"); !strings.Contains(got, "tok-ort-a#3") {
+			w.Errorf("file after the disk recovered: %s", got)
+		}
+		end()
+		w.close()
+	})
+}
+
+// TOK-7d: the end of shunt is the last chance.
+func TestDiskFullUntilClose(t *testing.T) {
+	for _, recovers := range []bool{true, false} {
+		in(t, func(w *world) {
+			w.login("a", 0)
+			a := w.account()
+			w.disk.fail(errors.New("read-only file system"))
+			w.token(a)
+			if recovers {
+				w.disk.fail(nil)
+			}
+			err := w.keeper.Close(w.Context())
+			if recovers {
+				w.wants("error", err, nil)
+				w.wants("file", w.read("a.json"), file("tok-oat-a#2", "tok-ort-a#2", time.Now().Add(8*time.Hour)))
+			} else if err == nil || err.Error() != "the login of claude/a is lost, because /store/a.json cannot be written: read-only file system" {
+				w.Errorf("Close = %v", err)
+			}
+		})
+	}
+}
+
+// TOK-7d: somebody logs in again while the disk is full for shunt: that login counts.
+func TestLoginWhileUnwritten(t *testing.T) {
+	in(t, func(w *world) {
+		w.login("a", 0)
+		a := w.account()
+		w.disk.fail(errors.New("no space left on device"))
+		end := w.run()
+		w.token(a)
+		want := file("tok-oat-new", "tok-ort-new", time.Now().Add(time.Hour))
+		w.write("a.json", want)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		w.wants("token", w.token(a), "tok-oat-new")
+		w.disk.fail(nil)
+		time.Sleep(time.Minute)
+		w.wants("file", w.read("a.json"), want)
+		w.conditions()
+		end()
+		w.close()
+	})
+}
+
+// broken is a store whose documents cannot be read, or whose locks cannot be had, while err is set.
+type broken struct {
+	state.Store
+	get, list, lock *error
+}
+
+func (b broken) Get(ctx context.Context, name string) (state.Doc, error) {
+	if *b.get != nil {
+		return state.Doc{}, *b.get
+	}
+	return b.Store.Get(ctx, name)
+}
+
+func (b broken) List(ctx context.Context) ([]string, error) {
+	if *b.list != nil {
+		return nil, *b.list
+	}
+	return b.Store.List(ctx)
+}
+
+func (b broken) Lock(ctx context.Context, name string) (func(), error) {
+	if *b.lock != nil {
+		return nil, *b.lock
+	}
+	return b.Store.Lock(ctx, name)
+}
+
+func broke(w *world) (get, list, lock *error) {
+	get, list, lock = new(error), new(error), new(error)
+	store := broken{&state.Memory{}, get, list, lock}
+	w.disk.real = func(string) state.Store { return store }
+	return get, list, lock
+}
+
+// TOK-7d: a disk that cannot be read takes nothing away, for what is in memory may be all that is left of the login.
+// Without reading, and without a lock, nothing is refreshed (TOK-4).
+func TestDiskFails(t *testing.T) {
+	in(t, func(w *world) {
+		get, list, lock := broke(w)
+		w.login("a", time.Minute)
+		a := w.account()
+		*get = errors.New("input/output error")
+		s := sets{"p": {{Name: "a"}}}
+		w.resolve("unreadable", s, []string{"a store::a "})
+		w.wants("token", w.token(a), "tok-oat-a#1")
+		w.conditions("account p/a cannot be refreshed")
+		time.Sleep(time.Minute)
+		w.tokenFails(a, *get)
+		*get, *lock = nil, errors.New("no locks available")
+		w.tokenFails(a, *lock)
+		w.wants("calls", w.count(), 0)
+		*lock, *list = nil, errors.New("permission denied")
+		w.resolve("no directory", sets{"p": nil}, []string{}, "the account store cannot be read: permission denied")
+		w.resolve("again", sets{"p": nil}, []string{})
+		*list = nil
+		w.wants("token", w.token(w.account()), "tok-oat-a#2")
+		w.conditions()
+		w.close()
+	})
+}
+
+func (w *world) tokenFails(a *account.Account, kind error) {
+	w.Helper()
+	token, err := a.Token(w.Context())
+	w.fails(token, err, kind)
+}
+
+// TOK-4: another process holds the lock and hangs; this one gives up after 30 s without a call, and Close ends the wait.
+func TestLockIsHeld(t *testing.T) {
+	in(t, func(w *world) {
+		w.login("a", 0)
+		a := w.account()
+		unlock, err := w.disk.open(storeDir).Lock(w.Context(), "a.json")
+		w.wants("error", err, nil)
+		start := time.Now()
+		w.tokenFails(a, context.DeadlineExceeded)
+		w.wants("waited", time.Since(start), 30*time.Second)
+		failed := make(chan error)
+		go func() {
+			_, err := a.Token(w.Context())
+			failed <- err
+		}()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		w.close()
+		w.fails(account.Token{}, <-failed, account.ErrClosed)
+		w.wants("calls", w.count(), 0)
+		unlock()
+	})
+}
+
+// TOK-7d: a write that cannot even get the lock is reported and repeated as well.
+func TestDiskFullAndNoLock(t *testing.T) {
+	in(t, func(w *world) {
+		_, _, lock := broke(w)
+		w.login("a", 0)
+		w.write("b.json", w.read("a.json"))
+		accounts, _ := w.keeper.Resolve(sets{"p": nil})
+		w.token(accounts["p"][0])
+		*lock = errors.New("no locks available")
+		if err := w.keeper.Close(w.Context()); err == nil || err.Error() !=
+			"the login of p/b is lost, because /store/b.json cannot be written: no locks available" {
+			w.Errorf("Close = %v", err)
+		}
+		w.conditions("account p/b cannot be saved")
+	})
+}
+
+// A client that writes its part without end, and a reply whose tokens no request can carry, lose nothing but time.
+func TestHostileNeighbours(t *testing.T) {
+	in(t, func(w *world) {
+		w.login("a", 0)
+		a := w.account()
+		w.disk.before = func() { w.write("a.json", w.read("a.json")+" ") }
+		w.wants("token", w.token(a), "tok-oat-a#2")
+		w.conditions("account claude/a cannot be saved")
+		w.disk.before = nil
+		w.close()
+		w.conditions()
+		if got := w.read("a.json"); !strings.Contains(got, "tok-ort-a#2") {
+			w.Errorf("file: %s", got)
+		}
+	})
+	in(t, func(w *world) {
+		w.login("a", 0)
+		a := w.account()
+		before := w.read("a.json")
+		w.transform = func(reply string) string { return strings.Replace(reply, "tok-oat-a#2", `to\nk`, 1) }
+		if token, err := a.Token(w.Context()); err == nil {
+			w.Errorf("token %q", token.Reveal())
+		}
+		w.wants("file", w.read("a.json"), before)
+		w.close()
+	})
+}
+
+// ACC-4: a file that is being written by a program that does not rename is not given up for the moment that it is empty.
+func TestResolveDuringWrite(t *testing.T) {
+	in(t, func(w *world) {
+		w.login("a", time.Hour)
+		w.account()
+		whole := w.read("a.json")
+		w.write("a.json", "")
+		go func() { time.Sleep(20 * time.Millisecond); w.write("a.json", whole) }()
+		w.wants("token", w.token(w.account()), "tok-oat-a#1")
+		w.close()
+	})
+}

@@ -1,0 +1,53 @@
+package account_test
+
+import (
+	"os/user"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"shunt/internal/account"
+)
+
+// ACC-3: where the store is.
+func TestStoreDir(t *testing.T) {
+	for want, env := range map[string]map[string]string{
+		"/a/b":                                {"SHUNT_CLAUDE_ACCOUNTS_DIR": "/a/b", "HOME": "/home/x"},
+		"/home/x/.shunt/accounts/claude":      {"HOME": "/home/x"},
+		homeOf(t) + "/.shunt/accounts/claude": {},
+	} {
+		got, err := account.StoreDir(func(name string) string { return env[name] })
+		if err != nil || got != want {
+			t.Errorf("%v: %q, %v; want %q", env, got, err, want)
+		}
+	}
+	if got, err := account.StoreDir(func(string) string { return "relative" }); err != nil || !filepath.IsAbs(got) {
+		t.Errorf("relative: %q, %v", got, err)
+	}
+}
+
+func homeOf(t *testing.T) string {
+	t.Helper()
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return me.HomeDir
+}
+
+// The options that may be left out can be left out.
+func TestDefaults(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("SHUNT_TEST_TOKEN", "tok")
+	keeper := account.NewKeeper(account.Options{StoreDir: dir})
+	accounts, warnings := keeper.Resolve(sets{"p": {{Name: "a", TokenEnv: "SHUNT_TEST_TOKEN"}, {Name: "b"}}})
+	if len(warnings) != 1 || !strings.Contains(warnings[0], dir+"/b.json") {
+		t.Errorf("warnings: %q", warnings)
+	}
+	if token, err := accounts["p"][0].Token(t.Context()); err != nil || token.Reveal() != "tok" {
+		t.Errorf("token %q, %v", token.Reveal(), err)
+	}
+	if err := keeper.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

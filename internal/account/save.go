@@ -1,0 +1,101 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"shunt/internal/state"
+)
+
+const (
+	writeRetry = 5 * time.Second
+	writeTries = 10 // against a client that knows no locks and writes at the same time
+)
+
+// write puts the rotated credential into the document, whose lock the caller holds, and keeps everything else that is
+// there at that moment (ACC-1). If that fails, the credential stays in memory and the write is due again (TOK-7d).
+func (s *source) write(ctx context.Context) {
+	s.disk.Lock()
+	before, _ := s.usable()
+	err := s.writeRotated(ctx)
+	s.mu.Lock()
+	s.writeErr, s.writeAt = err, time.Time{}
+	if err != nil {
+		s.writeAt = s.keeper.clock.Now().Add(writeRetry)
+	}
+	if s.rotated != nil && !sameTokens(s.current, *s.rotated) {
+		s.adopt(*s.rotated)
+	}
+	changed := !sameTokens(before, s.current)
+	s.mu.Unlock()
+	s.disk.Unlock()
+	s.after(changed)
+}
+
+func (s *source) writeRotated(ctx context.Context) error {
+	for range writeTries {
+		d, version, err := s.read(ctx)
+		if err != nil {
+			return err
+		}
+		s.learn(d, version, nil)
+		s.mu.Lock()
+		rotated := s.rotated
+		s.mu.Unlock()
+		if rotated == nil {
+			return nil // it is there, or the file has another login by now
+		}
+		version, err = s.store.PutIf(ctx, s.name, d.with(*rotated), version)
+		if errors.Is(err, state.ErrConflict) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.seen, s.onDisk, s.rotated = version, *rotated, nil
+		if !sameTokens(s.current, *rotated) {
+			s.adopt(*rotated)
+		}
+		s.mu.Unlock()
+		return nil
+	}
+	return fmt.Errorf("%s changes all the time", s.place)
+}
+
+// save repeats a write that failed, or makes one that is still to be made, and returns why it fails.
+func (s *source) save(ctx context.Context) error {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		s.mu.Lock()
+		s.writeErr = err
+		s.mu.Unlock()
+		s.report()
+		return err
+	}
+	defer unlock()
+	s.write(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.writeErr
+}
+
+// writeDue reports, once for each attempt, that it is time to write a credential that is only in memory (TOK-7d).
+func (s *source) writeDue(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	due := s.rotated != nil && s.flight == nil && !now.Before(s.writeAt)
+	if due {
+		s.writeAt = now.Add(lockTimeout + writeRetry) // unless the attempt itself sets another
+	}
+	return due
+}
+
+// unwritten reports whether the login is only in memory.
+func (s *source) unwritten() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rotated != nil
+}
