@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// mood is how a piece of text is meant; on a terminal it becomes a colour.
+type mood uint8
+
+const (
+	plain mood = iota
+	faint
+	strong
+	good
+	warn
+	bad
+)
+
+// colours are the moods' SGR parameters.
+var colours = [...]string{faint: "2", strong: "1", good: "32", warn: "33", bad: "31"}
+
+// line is one line of a view. Every rune in it is one column wide.
+type line []span
+
+type span struct {
+	text string
+	mood mood
+}
+
+func (l *line) put(m mood, text string) { *l = append(*l, span{text, m}) }
+
+func (l *line) putf(m mood, format string, args ...any) { l.put(m, fmt.Sprintf(format, args...)) }
+
+// clip shortens the line to a width in columns, and takes white space off its end.
+func (l line) clip(width int) line {
+	var clipped line
+	for _, s := range l {
+		if n := columns(s.text); n > width {
+			s.text = string([]rune(s.text)[:width])
+		}
+		width -= columns(s.text)
+		clipped = append(clipped, s)
+	}
+	for n := len(clipped); n > 0; n = len(clipped) {
+		last := &clipped[n-1]
+		if last.text = strings.TrimRight(last.text, " "); last.text != "" {
+			break
+		}
+		clipped = clipped[:n-1]
+	}
+	return clipped
+}
+
+func (l line) width() int {
+	width := 0
+	for _, s := range l {
+		width += columns(s.text)
+	}
+	return width
+}
+
+// text is the line as written to a terminal that shows colours, or to one that does not.
+func (l line) text(colour bool) string {
+	var b strings.Builder
+	for _, s := range l {
+		if !colour || s.mood == plain {
+			b.WriteString(s.text)
+			continue
+		}
+		fmt.Fprintf(&b, "\x1b[%sm%s\x1b[0m", colours[s.mood], s.text)
+	}
+	return b.String()
+}
+
+func columns(text string) int { return utf8.RuneCountInString(text) }
+
+// wrap breaks a text between words into lines of at most width columns; only a longer word makes a longer line.
+func wrap(text string, width int) []string {
+	var lines []string
+	current := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case current == "":
+			current = word
+		case columns(current)+1+columns(word) <= width:
+			current += " " + word
+		default:
+			lines = append(lines, current)
+			current = word
+		}
+	}
+	return append(lines, current)
+}
+
+// bar is a fraction as a bar of a width in columns, in two parts: what is filled, and the rest.
+func bar(fraction float64, width int) (filled, rest string) {
+	const eighths = " ▏▎▍▌▋▊▉"
+	n := int(min(max(fraction, 0), 1) * float64(8*width))
+	filled = strings.Repeat("█", n/8)
+	if n%8 != 0 {
+		filled += string([]rune(eighths)[n%8])
+	}
+	return filled, strings.Repeat("·", width-columns(filled))
+}
+
+// percent rounds down, so that nothing looks used up before it is.
+func percent(fraction float64) string { return fmt.Sprintf("%d%%", int(math.Floor(fraction*100+1e-6))) }
+
+// short is a duration in its largest unit, rounded up: three columns below a hundred of them.
+func short(d time.Duration) string {
+	for _, u := range units {
+		if d > u.limit {
+			return fmt.Sprintf("%d%s", (d+u.size-1)/u.size, u.name)
+		}
+	}
+	return "0s"
+}
+
+// roughly is a duration in its two largest units, rounded down.
+func roughly(d time.Duration) string {
+	for i, u := range units[:len(units)-1] {
+		if d >= u.size {
+			next := units[i+1]
+			return fmt.Sprintf("%d%s %d%s", d/u.size, u.name, d%u.size/next.size, next.name)
+		}
+	}
+	return fmt.Sprintf("%ds", max(d, 0)/time.Second)
+}
+
+// units are those of time, each shown by [short] for durations above its limit.
+var units = []struct {
+	name        string
+	size, limit time.Duration
+}{
+	{"d", 24 * time.Hour, 48 * time.Hour},
+	{"h", time.Hour, 99 * time.Minute},
+	{"m", time.Minute, 99 * time.Second},
+	{"s", time.Second, 0},
+}
+
+// amount is a number of tokens, in at most five columns below 100 thousand million.
+func amount(n int64) string {
+	for _, unit := range []struct {
+		name string
+		size int64
+	}{{"G", 1e9}, {"M", 1e6}, {"k", 1e3}} {
+		if n >= unit.size {
+			return fmt.Sprintf("%.1f%s", float64(n)/float64(unit.size), unit.name)
+		}
+	}
+	return fmt.Sprint(n)
+}

@@ -1,0 +1,210 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// aFrame shows every kind of row.
+func aFrame() *frame {
+	const day = 24 * time.Hour
+	known := func(used float64, resetIn time.Duration) gauge {
+		return gauge{known: true, used: used, soft: 0.98, resetIn: resetIn}
+	}
+	full := known(1.02, 42*time.Minute)
+	full.rejected = true
+	return &frame{
+		speed: 60, lasted: 85 * time.Second, simulated: 85 * time.Minute,
+		accounts: []standing{
+			{
+				name: "amber", near: true, fableNear: true,
+				windows: [windows]gauge{known(0.984, 18*time.Minute+20*time.Second), known(0.61, 2*day+3*time.Hour), known(0.34, 2*day)},
+			},
+			{
+				name: "birch", near: true, rejected: true, fableRejected: true, cooldown: 42 * time.Minute, cause: "rejected",
+				windows: [windows]gauge{full, known(0.35, 4*day), known(0.979, 4*day)},
+			},
+			{name: "cedar", fableNear: true, windows: [windows]gauge{known(0, 5*time.Hour), known(0.12, 6*day), known(0.985, 3*day)}},
+			{name: "daisy", unseen: true},
+		},
+		served:            map[string]served{"amber": {40, 1_249_000}, "birch": {117, 8_000_000}, "cedar": {1203, 412_000}},
+		seats:             map[string][]int{"amber": {5}, "cedar": {1, 2, 3, 4}},
+		simulatedSessions: 4,
+		events: []event{
+			{at: 359 * time.Second, text: "sessions 1 and 4 moved from amber to birch before amber refuses: 98% of its 5h window is used"},
+			{at: 22 * time.Minute, text: "another program used up the 5h window of birch; the gateway cannot know yet"},
+			{at: 83 * time.Minute, text: "sessions 1 and 4 moved from birch to cedar: birch answered 429, its 5h window is used up; cedar answered the same request"},
+		},
+		answers: 1360, moves: 4, refreshes: 3,
+	}
+}
+
+func drawn(f *frame, width, height int) string {
+	var b strings.Builder
+	for _, l := range f.view(width, height) {
+		b.WriteString(l.text(false) + "\n")
+	}
+	return b.String()
+}
+
+// CLI-3: the view says how each account stands, what happened and why, at any width.
+func TestDemoView(t *testing.T) {
+	for _, c := range []struct {
+		width int
+		want  string
+	}{
+		{60, `
+1h 25m simulated in 1m 25s, 60 times as fast
+                     5h         7d         Fable 7d   reqs
+amber near quota     ███▉  98%  ██▍·  61%  █▎··  34%    40
+birch rejected 42m   ████ 102%  █▍··  35%  ███▉  97%   117
+cedar Fable near     ····   0%  ▍···  12%  ███▉  98%  1203
+daisy unseen         ····    -  ····    -  ····    -     0
+sessions at amber you, birch -, cedar 1 2 3 4, daisy -
+
+ 5m 59s sessions 1 and 4 moved from amber to birch before
+        amber refuses: 98% of its 5h window is used
+ 22m 0s another program used up the 5h window of birch; the
+        gateway cannot know yet
+ 1h 23m sessions 1 and 4 moved from birch to cedar: birch
+        answered 429, its 5h window is used up; cedar
+        answered the same request
+
+1360 requests, none failed, 4 moves, 3 tokens refreshed
+`},
+		{80, `
+1h 25m simulated in 1m 25s, 60 times as fast
+                     5h              7d              Fable 7d        reqs tokens
+amber near quota     ████▉  98% 19m  ███··  61%  3d  █▋···  34% 48h    40   1.2M
+birch rejected 42m   █████ 102% 42m  █▊···  35%  4d  ████▉  97%  4d   117   8.0M
+cedar Fable near     ·····   0%  5h  ▌····  12%  6d  ████▉  98%  3d  1203 412.0k
+daisy unseen         ·····    -      ·····    -      ·····    -         0      0
+sessions at amber you, birch -, cedar 1 2 3 4, daisy -
+
+ 5m 59s sessions 1 and 4 moved from amber to birch before amber refuses: 98% of
+        its 5h window is used
+ 22m 0s another program used up the 5h window of birch; the gateway cannot know
+        yet
+ 1h 23m sessions 1 and 4 moved from birch to cedar: birch answered 429, its 5h
+        window is used up; cedar answered the same request
+
+
+1360 requests, none failed, 4 moves, 3 tokens refreshed
+`},
+		{120, `
+1h 25m simulated in 1m 25s, 60 times as fast
+                     5h                           7d                           Fable 7d                     reqs tokens
+amber near quota     █████████████▊  98% 18m 20s  ████████▌·····  61%   2d 3h  ████▊·········  34%   2d 0h    40   1.2M
+birch rejected 42m   ██████████████ 102%  42m 0s  ████▉·········  35%   4d 0h  █████████████▋  97%   4d 0h   117   8.0M
+cedar Fable near     ··············   0%   5h 0m  █▋············  12%   6d 0h  █████████████▊  98%   3d 0h  1203 412.0k
+daisy unseen         ··············    -          ··············    -          ··············    -             0      0
+sessions at amber you, birch -, cedar 1 2 3 4, daisy -
+
+ 5m 59s sessions 1 and 4 moved from amber to birch before amber refuses: 98% of its 5h window is used
+ 22m 0s another program used up the 5h window of birch; the gateway cannot know yet
+ 1h 23m sessions 1 and 4 moved from birch to cedar: birch answered 429, its 5h window is used up; cedar answered the
+        same request
+
+
+
+
+1360 requests, none failed, 4 moves, 3 tokens refreshed
+`},
+	} {
+		got := drawn(aFrame(), c.width, 17)
+		if diff := cmp.Diff(strings.TrimPrefix(c.want, "\n"), got); diff != "" {
+			t.Errorf("at %d columns (-want +got):\n%s\n%s", c.width, diff, got)
+		}
+	}
+}
+
+func TestDemoViewFits(t *testing.T) {
+	for width := 1; width <= 200; width++ {
+		for _, height := range []int{1, 5, 8, 12, 17, 24, 60} {
+			f := aFrame()
+			lines := f.view(width, height)
+			if len(lines) > height {
+				t.Errorf("%d lines in %d rows", len(lines), height)
+			}
+			for _, l := range lines {
+				if l.width() > width {
+					t.Errorf("%q is wider than %d columns", l.text(false), width)
+				}
+			}
+			f.events = nil
+			if without := len(f.view(width, height)); without != len(lines) {
+				t.Errorf("%d by %d: %d lines become %d with events", width, height, without, len(lines))
+			}
+		}
+	}
+}
+
+// CLI-3: without a terminal a frame is one plain line, with the last event if that is new.
+func TestDemoSummary(t *testing.T) {
+	const want = "1m 25s (1h 25m): amber near quota 5h 98% 7d 61% fable 34%; birch rejected 42m 5h 102% 7d 35% fable 97%; " +
+		"cedar Fable near 5h 0% 7d 12% fable 98%; daisy unseen; 1360 requests, none failed, 4 moves, 3 tokens refreshed"
+	const news = "; sessions 1 and 4 moved from birch to cedar: birch answered 429, its 5h window is used up; cedar answered the same request"
+	if diff := cmp.Diff(want+news, aFrame().summary(80*time.Minute)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(want, aFrame().summary(83*time.Minute)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDemoState(t *testing.T) {
+	for _, c := range []struct {
+		standing
+		want string
+	}{
+		{standing{}, "ok"},
+		{standing{unseen: true}, "unseen"},
+		{standing{disabled: true, near: true, cooldown: time.Minute}, "disabled"},
+		{standing{cooldown: 42 * time.Second, cause: "overloaded"}, "cooling 42s"},
+		{standing{cooldown: 59 * time.Minute, cause: "rejected", near: true, rejected: true}, "rejected 59m"},
+		{standing{near: true, rejected: true}, "rejected"},
+		{standing{near: true, fableRejected: true}, "near quota"},
+		{standing{fableNear: true, fableRejected: true}, "Fable rejected"},
+		{standing{fableCooldown: time.Minute}, "Fable rejected"},
+		{standing{fableNear: true}, "Fable near"},
+	} {
+		got, _ := c.state()
+		if got != c.want || len(got) > stateWidth {
+			t.Errorf("%+v is %q, want %q", c.standing, got, c.want)
+		}
+	}
+}
+
+func TestDemoUnits(t *testing.T) {
+	for d, want := range map[time.Duration][2]string{
+		-time.Second:                    {"0s", "0s"}, // the clocks of a reset and of its reader differ a little
+		0:                               {"0s", "0s"},
+		1500 * time.Millisecond:         {"2s", "1s"},
+		99 * time.Second:                {"99s", "1m 39s"},
+		100 * time.Second:               {"2m", "1m 40s"},
+		59*time.Minute + 59*time.Second: {"60m", "59m 59s"},
+		99 * time.Minute:                {"99m", "1h 39m"},
+		100 * time.Minute:               {"2h", "1h 40m"},
+		29*time.Hour + 59*time.Minute:   {"30h", "1d 5h"},
+		48 * time.Hour:                  {"48h", "2d 0h"},
+		167 * time.Hour:                 {"7d", "6d 23h"},
+	} {
+		if got := [2]string{short(d), roughly(d)}; got != want {
+			t.Errorf("%v is %q, want %q", d, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1.0k", 999_949: "999.9k", 1_250_000: "1.2M", 3_000_000_000: "3.0G"} {
+		if got := amount(n); got != want {
+			t.Errorf("%d is %q, want %q", n, got, want)
+		}
+	}
+	for fraction, want := range map[float64]string{0: "···|0%", 0.5: "█▌·|50%", 0.979: "██▉|97%", 0.98: "██▉|98%", 1: "███|100%", 1.3: "███|130%"} {
+		filled, rest := bar(fraction, 3)
+		if got := filled + rest + "|" + percent(fraction); got != want {
+			t.Errorf("%v is %q, want %q", fraction, got, want)
+		}
+	}
+}
