@@ -1,5 +1,6 @@
-// Package clock is the time that shunt decides by: the machine's, or one that runs a number of times as fast (the demo).
-// Under testing/synctest the machine's clock is virtual, so tests need no third kind. Socket time-outs do not use it.
+// Package clock is the time that shunt decides by: the machine's, one that runs a number of times as fast (the demo), or
+// one that its owner sets (the simulator). Under testing/synctest the machine's clock is virtual, so tests need no other
+// kind. Socket time-outs do not use it.
 package clock
 
 import (
@@ -11,14 +12,22 @@ import (
 type Clock struct {
 	origin time.Time
 	speed  float64
+	now    func() time.Time // nil = the machine's
 }
 
 // Accelerated starts at the present and runs n times as fast; n must be positive.
-func Accelerated(n float64) Clock { return Clock{time.Now(), n} }
+func Accelerated(n float64) Clock { return Clock{origin: time.Now(), speed: n} }
 
-// Now is the present. The result carries a monotonic reading, so differences survive steps of the wall clock.
+// Virtual shows what now returns, for whoever only reads the time: a wait on it takes the machine's time.
+func Virtual(now func() time.Time) Clock { return Clock{now: now} }
+
+// Now is the present. The result carries a monotonic reading, so differences survive steps of the wall clock; that of a
+// virtual clock is as it was set.
 func (c Clock) Now() time.Time {
-	if c.speed == 0 {
+	switch {
+	case c.now != nil:
+		return c.now()
+	case c.speed == 0:
 		return time.Now()
 	}
 	return c.origin.Add(time.Duration(float64(time.Since(c.origin)) * c.speed))

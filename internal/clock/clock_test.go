@@ -41,3 +41,15 @@ func TestSleepEndsEarly(t *testing.T) {
 		}
 	})
 }
+
+// SIM-1: a virtual clock shows the time that it is set to, forwards or back.
+func TestVirtual(t *testing.T) {
+	noon := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	var now time.Time
+	c := clock.Virtual(func() time.Time { return now })
+	for _, now = range []time.Time{noon, noon.Add(time.Hour), noon.Add(-time.Second)} {
+		if got := c.Now(); got != now {
+			t.Errorf("shows %v at %v", got, now)
+		}
+	}
+}
