@@ -87,7 +87,8 @@ func (k *Keeper) takeTurn(ctx context.Context) {
 		if s.writeDue(now) {
 			k.spawn(func() { _ = s.save(k.ctx) })
 		}
-		if !c.refreshable() || s.inFlight() || s.resting(now) {
+		// A provider whose tokens live for minutes only must not be asked for another in every turn.
+		if !c.refreshable() || now.Before(c.half) || s.inFlight() || s.resting(now) {
 			continue
 		}
 		if l := c.expires.Sub(now); l < renewBelow && (next == nil || l < left) {

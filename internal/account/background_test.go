@@ -37,6 +37,27 @@ func TestBackgroundRefresh(t *testing.T) {
 	})
 }
 
+// TOK-2: tokens that never have ten minutes left are renewed at half their life, not all the time.
+func TestShortLivedTokens(t *testing.T) {
+	in(t, func(w *world) {
+		w.lifetime = 8 * time.Minute
+		w.login("a", 0)
+		w.account()
+		end := w.run()
+		time.Sleep(time.Hour)
+		end()
+		w.close()
+		if w.count() < 14 {
+			w.Errorf("%d calls in an hour", w.count())
+		}
+		for i, at := range w.calls[1:] {
+			if distance := at.Sub(w.calls[i]); distance < 4*time.Minute || distance > 4*time.Minute+4*time.Second {
+				w.Errorf("call %d came %v after the one before", i+1, distance)
+			}
+		}
+	})
+}
+
 // TOK-7c: after a restart with ten logins that expired long ago, or are about to, the calls are spread out.
 func TestRestartIsSpreadOut(t *testing.T) {
 	for _, left := range []time.Duration{-time.Hour, 9 * time.Minute} {

@@ -23,6 +23,7 @@ type credential struct {
 	refresh secret.String // zero: cannot be refreshed
 	expires time.Time     // zero: unknown
 	setup   bool          // a setup token, used verbatim and never refreshed (ACC-2)
+	half    time.Time     // when half its life is over; zero: this process did not obtain it
 }
 
 func (c credential) refreshable() bool { return !c.setup && !c.refresh.IsZero() }

@@ -49,9 +49,9 @@ func TestParseRefuses(t *testing.T) {
 func TestParse(t *testing.T) {
 	at := time.UnixMilli(1754000000123)
 	for text, want := range map[string]credential{
-		`{"claudeAiOauth":{"accessToken":"a","refreshToken":"r","expiresAt":1754000000123}}`:           {secret.New("a"), secret.New("r"), at, false},
-		`{"claudeAiOauth":{"accessToken":" a\n","refreshToken":"\tr ","expiresAt":1754000000123.0}}`:   {secret.New("a"), secret.New("r"), at, false},
-		`{"claudeAiOauth":{"accessToken":"\u0061","expiresAt":1.754000000123e12}}`:                     {secret.New("a"), secret.String{}, at, false},
+		`{"claudeAiOauth":{"accessToken":"a","refreshToken":"r","expiresAt":1754000000123}}`:           {access: secret.New("a"), refresh: secret.New("r"), expires: at},
+		`{"claudeAiOauth":{"accessToken":" a\n","refreshToken":"\tr ","expiresAt":1754000000123.0}}`:   {access: secret.New("a"), refresh: secret.New("r"), expires: at},
+		`{"claudeAiOauth":{"accessToken":"\u0061","expiresAt":1.754000000123e12}}`:                     {access: secret.New("a"), refresh: secret.String{}, expires: at},
 		`{"claude\u0041iOauth":{"acc\u0065ssToken":"a","expiresAt":"1754000000123"}}`:                  {access: secret.New("a")},
 		`{"claudeAiOauth":{"accessToken":"a","refreshToken":null,"expiresAt":-1}}`:                     {access: secret.New("a")},
 		`{"claudeAiOauth":{"accessToken":"a","expiresAt":1e308}}`:                                      {access: secret.New("a"), expires: time.UnixMilli(1 << 52)},
@@ -139,7 +139,7 @@ func FuzzCredentials(f *testing.F) {
 		}
 		rewritten := d.with(c)
 		again, err := parse(rewritten)
-		if err != nil || again.credential != (credential{c.access, c.refresh, c.expires, d.setup}) || again.uuid != d.uuid {
+		if err != nil || again.credential != (credential{access: c.access, refresh: c.refresh, expires: c.expires, setup: d.setup}) || again.uuid != d.uuid {
 			t.Fatalf("%q became %q: %+v, %v", text, rewritten, again, err)
 		}
 		if back := again.with(c); !bytes.Equal(back, rewritten) {

@@ -135,7 +135,10 @@ func (s *source) exchange(ctx context.Context, c credential) error {
 		}
 		return s.fail(err)
 	}
-	renewed := credential{access: grant.AccessToken, refresh: grant.RefreshToken, expires: sent.Add(grant.Lifetime)}
+	renewed := credential{
+		access: grant.AccessToken, refresh: grant.RefreshToken,
+		expires: sent.Add(grant.Lifetime), half: sent.Add(grant.Lifetime / 2),
+	}
 	if renewed.refresh.IsZero() {
 		renewed.refresh = c.refresh
 	}

@@ -135,8 +135,8 @@ func (s *source) learn(d document, version state.Version, problem error) (news, 
 	case sameTokens(d.credential, newest):
 		s.onDisk, s.rotated, s.writeErr = d.credential, nil, nil
 		if d.expires.UnixMilli() == newest.expires.UnixMilli() {
-			// Ours may hold a monotonic reading, by which a step of the wall clock does not age it.
-			d.expires = newest.expires
+			// Ours may hold monotonic readings, by which a step of the wall clock does not age it.
+			d.credential = newest
 		}
 		if changed = !sameTokens(s.current, d.credential); changed {
 			s.adopt(d.credential)
