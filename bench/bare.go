@@ -18,7 +18,7 @@ func (b *buffers) Get() []byte  { return *b.Pool.Get().(*[]byte) }
 func (b *buffers) Put(p []byte) { b.Pool.Put(&p) }
 
 // serveBare is the yardstick: the least that a streaming proxy of the standard library does.
-func serveBare(ctx context.Context, upstream string) error {
+func serveBare(ctx context.Context, listen, upstream string) error {
 	target, err := url.Parse(upstream)
 	if err != nil {
 		return fmt.Errorf("bare proxy: %w", err)
@@ -33,11 +33,10 @@ func serveBare(ctx context.Context, upstream string) error {
 			DisableCompression:  true,
 		},
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", listen)
 	if err != nil {
 		return fmt.Errorf("bare proxy: %w", err)
 	}
-	fmt.Println(listener.Addr())
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// Otherwise the server closes the request's body with the answer's first byte, and where the transport is still
 		// looking whether that body has ended, it takes this for a broken request and cuts the answer: 1 to 2 % of

@@ -42,7 +42,7 @@ func measure(ctx context.Context, o options) error {
 	defer up.server.Close()
 	targets := []target{bareTarget(up.url)}
 	if o.shunt != "" {
-		targets = append(targets, shuntTarget(o.shunt, o.logLevel, up.url, dir))
+		targets = append(targets, shuntTarget(o, up.url, dir))
 	}
 	fmt.Printf("%d connections, %d rounds of %v a target; each answer a short event stream\n\n", o.workers, o.rounds, o.length)
 	if err := measureRequests(ctx, o, targets); err != nil {
@@ -72,7 +72,7 @@ func measureRequests(ctx context.Context, o options, targets []target) error {
 				i := (round + turn) % len(targets)
 				s, err := sampleRequests(ctx, processes[i], o, e)
 				if err != nil {
-					return fmt.Errorf("%s through %s: %w", size.name, targets[i].name, err)
+					return fmt.Errorf("%s through %s: %w", size.name, targets[i].name, processes[i].blame(err))
 				}
 				rounds[i] = append(rounds[i], s)
 			}
@@ -175,7 +175,7 @@ func sampleStreams(ctx context.Context, up *upstream, t target, n int) (streamSa
 	}
 	memory, err := p.peakMemory()
 	if err != nil {
-		return streamSample{}, err
+		return streamSample{}, p.blame(err)
 	}
 	cpu, err := p.cpu()
 	if err != nil {

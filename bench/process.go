@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,13 +23,36 @@ type target struct {
 
 // process is a running target.
 type process struct {
-	addr string
-	cmd  *exec.Cmd
+	addr   string
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when it has ended
+}
+
+func (p *process) start() error {
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	p.exited = make(chan struct{})
+	go func() {
+		_ = p.cmd.Wait() // the process's state tells
+		close(p.exited)
+	}()
+	return nil
 }
 
 func (p *process) stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may be gone already
-	_ = p.cmd.Wait()                          // its verdict on a signal says nothing
+	<-p.exited
+}
+
+// blame adds to an error of the load that the process has ended, if that is why.
+func (p *process) blame(err error) error {
+	select {
+	case <-p.exited:
+		return fmt.Errorf("%s ended: %v: %w", p.cmd, p.cmd.ProcessState, err)
+	case <-time.After(200 * time.Millisecond): // in which an end would show
+		return err
+	}
 }
 
 // cpu is the processor time that the process has used, in steps of 10 ms.
@@ -73,36 +96,26 @@ func bareTarget(upstream string) target {
 		if err != nil {
 			return nil, err
 		}
-		cmd := exec.CommandContext(ctx, self, "-bare", upstream)
+		addr, err := freeAddress()
+		if err != nil {
+			return nil, err
+		}
+		cmd := exec.CommandContext(ctx, self, "-bare", upstream, "-listen", addr)
 		cmd.Stderr = os.Stderr
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			return nil, fmt.Errorf("start the bare proxy: %w", err)
-		}
-		p := &process{cmd: cmd}
-		line, err := bufio.NewReader(out).ReadString('\n')
-		if err != nil {
-			p.stop()
-			return nil, fmt.Errorf("start the bare proxy: %w", err)
-		}
-		p.addr = strings.TrimSpace(line)
-		return p, nil
+		return launch(ctx, &process{addr: addr, cmd: cmd})
 	}}
 }
 
 // shuntTarget runs shunt as its users do: a pool of three accounts whose identity is known, the log at info. Only the
 // limit on concurrent requests is off, and the log goes nowhere.
-func shuntTarget(binary, logLevel, upstream, dir string) target {
+func shuntTarget(o options, upstream, dir string) target {
 	return target{"shunt", func(ctx context.Context) (*process, error) {
 		addr, err := freeAddress()
 		if err != nil {
 			return nil, err
 		}
 		var config strings.Builder
-		fmt.Fprintf(&config, "[server]\nbind = %q\nmax_concurrent_requests = 0\n[log]\nlevel = %q\n", addr, logLevel)
+		fmt.Fprintf(&config, "[server]\nbind = %q\nmax_concurrent_requests = 0\n[log]\nlevel = %q\n", addr, o.logLevel)
 		fmt.Fprintf(&config, "[providers.anthropic]\nbase_url = %q\nauth = \"claude_oauth\"\n", upstream)
 		for i, name := range [...]string{"a", "b", "c"} {
 			fmt.Fprintf(&config, "[[providers.anthropic.accounts]]\nname = %q\ntoken_env = \"BENCH_TOKEN\"\nuuid = \"22222222-2222-4222-8222-22222222222%d\"\n", name, i)
@@ -111,44 +124,57 @@ func shuntTarget(binary, logLevel, upstream, dir string) target {
 		if err := os.WriteFile(path, []byte(config.String()), 0o600); err != nil {
 			return nil, err
 		}
-		cmd := exec.CommandContext(ctx, binary, "run", "--config", path)
+		cmd := exec.CommandContext(ctx, o.shunt, "run", "--config", path)
 		cmd.Env = append(os.Environ(), "HOME="+dir, "BENCH_TOKEN=bench")
-		if err := cmd.Start(); err != nil {
-			return nil, fmt.Errorf("start shunt: %w", err)
+		if o.log != "" {
+			log, err := os.OpenFile(o.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+			if err != nil {
+				return nil, err
+			}
+			defer log.Close()
+			cmd.Stderr = log
 		}
-		p := &process{addr: addr, cmd: cmd}
-		if err := p.ready(ctx); err != nil {
-			p.stop()
-			return nil, fmt.Errorf("start shunt: %w", err)
-		}
-		return p, nil
+		return launch(ctx, &process{addr: addr, cmd: cmd})
 	}}
 }
 
+// freeAddress finds a port below those that the system hands out, so that no connection takes it before its server does.
 func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	for {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		return l.Addr().String(), l.Close()
 	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }
 
-// ready waits until the gateway answers for its health.
+func launch(ctx context.Context, p *process) (*process, error) {
+	if err := p.start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", p.cmd, err)
+	}
+	if err := p.ready(ctx); err != nil {
+		_ = p.cmd.Process.Kill() // it may have ended
+		return nil, p.blame(err)
+	}
+	return p, nil
+}
+
+// ready waits until the process accepts connections.
 func (p *process) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	for {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.addr+"/health", nil)
-		if err != nil {
-			return err
-		}
-		answer, err := http.DefaultClient.Do(r)
+		c, err := new(net.Dialer).DialContext(ctx, "tcp", p.addr)
 		if err == nil {
-			answer.Body.Close()
-			return nil
+			return c.Close()
 		}
 		select {
+		case <-p.exited:
+			return err
 		case <-ctx.Done():
 			return err
 		case <-time.After(20 * time.Millisecond):

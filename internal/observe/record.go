@@ -125,13 +125,13 @@ func (r *Record) Log(ctx context.Context, log *slog.Logger) {
 		attrs = append(attrs, slog.Any("rotations", r.Rotations))
 	}
 	if m := r.Move; m != nil {
-		attrs = append(attrs, slog.Group("move", slog.String("from", m.From), slog.String("to", m.To), slog.String("reason", m.Reason)))
+		attrs = append(attrs, slog.GroupAttrs("move", slog.String("from", m.From), slog.String("to", m.To), slog.String("reason", m.Reason)))
 	}
 	attrs = append(attrs,
 		slog.Float64("ttfb_ms", r.TTFB.float()), slog.Float64("duration_ms", r.Duration.float()),
 		slog.Int64("bytes_in", r.BytesIn), slog.Int64("bytes_out", r.BytesOut))
 	if t := r.Tokens; t != nil {
-		attrs = append(attrs, slog.Group("tokens",
+		attrs = append(attrs, slog.GroupAttrs("tokens",
 			slog.Int64("input", t.Input), slog.Int64("output", t.Output),
 			slog.Int64("cache_read", t.CacheRead), slog.Int64("cache_creation", t.CacheCreation)))
 	}
