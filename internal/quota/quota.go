@@ -70,3 +70,13 @@ func (sig *Signal) Rejected() Set {
 	}
 	return s
 }
+
+// Usage is what the provider's usage endpoint says about quota (QUO-22). The zero value says nothing.
+type Usage struct{ Windows [Windows]WindowUsage }
+
+// WindowUsage is what the endpoint says about one window; nothing without a utilization.
+type WindowUsage struct {
+	Utilization float64 // fraction; may be more than 1
+	Has         bool
+	Reset       time.Time // zero = not reported
+}

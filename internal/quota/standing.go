@@ -38,6 +38,30 @@ func (s *State) OverHard(fable bool, soft Thresholds, hard float64) bool {
 	return s.Rejected(fable, soft) || s.reaches(fable, Thresholds{hard, hard, hard})
 }
 
+// Capped reports whether a window that counts for the request has an observed utilization at or above its cap, and if
+// so, when the last of these windows has expired (CAP-2, CAP-4). For caps the shared week counts for every request
+// (SEL-4).
+func (s *State) Capped(fable bool, caps Caps) (until time.Time, capped bool) {
+	if caps.Set == 0 {
+		return time.Time{}, false
+	}
+	for w := range Window(Windows) {
+		u := &s.windows[w].utilization
+		if !caps.Set.Has(w) || w == Fable && !fable || u.at.IsZero() || u.value < caps.At[w] {
+			continue
+		}
+		end := u.at.Add(w.Length())
+		if reset := s.windows[w].reset; !reset.IsZero() && reset.Before(end) {
+			end = reset
+		}
+		if end.After(until) {
+			until = end
+		}
+		capped = true
+	}
+	return until, capped
+}
+
 func (s *State) reaches(fable bool, limits Thresholds) bool {
 	for _, w := range s.Governing(fable) {
 		if u, ok := s.Utilization(w); ok && u >= limits[w] {

@@ -53,13 +53,31 @@ func (w *window) record(sig WindowSignal, sent, now time.Time) {
 	if !sig.Reset.IsZero() {
 		w.reset = sig.Reset
 	}
-	if u := sig.Utilization; sig.HasUtilization && u >= 0 && !math.IsInf(u, 1) {
-		w.utilization = reading{value: u, at: now, sent: sent}
+	if sig.HasUtilization && isFraction(sig.Utilization) {
+		w.utilization = reading{value: sig.Utilization, at: now, sent: sent}
 	}
 	if sig.Status != "" {
 		w.status = status{text: sig.Status, at: now, boundary: w.reset}
 	}
 }
+
+// RecordUsage takes in an answer of the usage endpoint to a request that went out at sent (QUO-23). It leaves every
+// status as it is; a window that has no utilization keeps what it has.
+func (s *State) RecordUsage(u Usage, sent, now time.Time) {
+	s.Expire(now)
+	for i := range u.Windows {
+		w, update := &s.windows[i], &u.Windows[i]
+		if !update.Has || !isFraction(update.Utilization) {
+			continue
+		}
+		w.utilization = reading{value: update.Utilization, at: now, sent: sent}
+		if !update.Reset.IsZero() {
+			w.reset = update.Reset
+		}
+	}
+}
+
+func isFraction(u float64) bool { return u >= 0 && !math.IsInf(u, 1) }
 
 // Expire forgets what is out of date (QUO-10 to QUO-13). A time that equals now has passed.
 func (s *State) Expire(now time.Time) {

@@ -35,3 +35,24 @@ func (l *Setting) value(w Window) *float64 {
 	}
 	return l.All
 }
+
+// Caps are the utilizations from which an account is not used at all (CAP-1). The zero value caps nothing.
+type Caps struct {
+	At  Thresholds
+	Set Set // the windows that have a cap
+}
+
+// Cap resolves the caps (CAP-1): the first level that says anything about a window decides, as in [Soft], and a window
+// that no level speaks of has none. The hard threshold is no limit to a cap.
+func Cap(levels ...Setting) Caps {
+	var c Caps
+	for w := range Window(Windows) {
+		for _, l := range levels {
+			if v := l.value(w); v != nil {
+				c.At[w], c.Set = *v, c.Set|Of(w)
+				break
+			}
+		}
+	}
+	return c
+}
