@@ -92,7 +92,7 @@ func (a *App) upstream(p *config.Provider, accounts []*account.Account) upstream
 	switch p.Auth {
 	case config.ClaudeOAuth:
 		scheduler := a.registry.Pool(p.Name)
-		scheduler.Configure(members(p, accounts))
+		scheduler.Configure(members(p, accounts), pool.Policy{})
 		return upstream.NewPool(upstream.PoolOptions{
 			Name: p.Name, Base: p.BaseURL, Scheduler: scheduler, Accounts: accounts,
 			Transport: a.transport, Clock: a.options.Clock, Log: a.options.Log,

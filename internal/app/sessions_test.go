@@ -246,7 +246,7 @@ func (w *world) home(session string) string {
 		a.Disabled = false
 		all = append(all, a)
 	}
-	p.Configure(all)
+	p.Configure(all, pool.Policy{})
 	c, _ := p.Begin(pool.Request{Session: pool.SessionOf(session)}).Next()
 	return c.Name
 }

@@ -65,7 +65,7 @@ func BenchmarkRequest(b *testing.B) {
 	for _, m := range crowd(20, time.Now()) {
 		accounts = append(accounts, m.Account)
 	}
-	p.Configure(accounts)
+	p.Configure(accounts, pool.Policy{})
 	b.ReportAllocs()
 	for b.Loop() {
 		s := p.Begin(pool.Request{Session: pool.SessionOf("5f0c6a3e-7d55-4b7e-9c2f-0a1b2c3d4e5f")})

@@ -13,7 +13,9 @@ type Health struct {
 	Requests  uint64    // how often it was chosen
 	Rotations uint64    // how often a request went on from it to another account
 	LastUsed  time.Time // when it was last chosen; zero = never
+	Paused    bool      // by the operator, until resumed (PAU-1)
 
+	ramp      ramp
 	cooldowns [cooldownKinds]cooldown
 }
 
@@ -99,16 +101,29 @@ func Observe(h Health, o Outcome, soft quota.Thresholds, now time.Time) Health {
 	default:
 		h.cool(o, now)
 	}
+	h.believe(soft)
+	return h
+}
+
+// ObserveUsage is the health after an answer of the usage endpoint to a request that went out at sent (QUO-23).
+func ObserveUsage(h Health, u quota.Usage, sent time.Time, soft quota.Thresholds, now time.Time) Health {
+	h.Quota.RecordUsage(u, sent, now)
+	h.believe(soft)
+	return h
+}
+
+// believe ends the cooldowns of rejections that newer readings speak against (FO-12).
+func (h *Health) believe(soft quota.Thresholds) {
 	for _, kind := range [...]cooldownKind{ofQuota, ofFable} {
 		if c := &h.cooldowns[kind]; h.Quota.Refutes(c.named, c.set, soft) {
 			*c = cooldown{}
 		}
 	}
-	return h
 }
 
 // succeed ends the cooldowns that were set before the request went out, and no later one (FO-2).
 func (h *Health) succeed(o Outcome) {
+	h.ramp.succeed(o.Sent)
 	for kind := range h.cooldowns {
 		c := &h.cooldowns[kind]
 		if c.set.Before(o.Sent) && (cooldownKind(kind) != ofFable || o.Fable) {
@@ -130,6 +145,7 @@ func (h *Health) cool(o Outcome, now time.Time) {
 		fresh = old.renewed(fresh)
 	}
 	h.cooldowns[kind] = fresh
+	h.ramp.restart(now)
 }
 
 // renewed is a running cooldown after another of its kind: as long as the longer one (FO-3), as new as the newer one,

@@ -150,7 +150,7 @@ func TestLawLeadThenGroups(t *testing.T) {
 			if i > 1 && tier[ranked[i-1].Group] > tier[r.Group] {
 				t.Fatalf("%v before %v", ranked[i-1].Group, r.Group)
 			}
-			if at := preferred(members, q); at >= 0 && r.Member.Key == members[at].Key {
+			if _, at := order(members, &q, now); r.listed == at {
 				home = r
 			}
 			if r.Member.Key == q.Last {
@@ -182,8 +182,8 @@ func TestLawThresholds(t *testing.T) {
 			low[w], high[w] = min(low[w], high[w]), max(low[w], high[w])
 		}
 		q, now := anyQuery(t, nil), moment(t, "now")
-		before := rank(&Member{Account: Account{Soft: low}, Health: &h}, q, now).Group
-		after := rank(&Member{Account: Account{Soft: high}, Health: &h}, q, now).Group
+		before := rank(&Member{Account: Account{Soft: low}, Health: &h}, &q, now).Group
+		after := rank(&Member{Account: Account{Soft: high}, Health: &h}, &q, now).Group
 		if after > before {
 			t.Fatalf("%v at %v became %v at %v", before, low, after, high)
 		}
@@ -223,8 +223,8 @@ func TestLawMovement(t *testing.T) {
 		const sessions = 4000
 		moved := 0
 		for i := range sessions {
-			q := Query{Request: Request{Session: SessionOf(fmt.Sprint(salt, "-", i))}}
-			without, with := preferred(members[:n-1], q), preferred(members, q)
+			s := SessionOf(fmt.Sprint(salt, "-", i))
+			without, with := homeOf(members[:n-1], s), homeOf(members, s)
 			if with == n-1 {
 				moved++
 			} else if with != without {
@@ -261,7 +261,7 @@ func playRequests(t *rapid.T) {
 				enabled++
 			}
 		}
-		p.Configure(accounts)
+		p.Configure(accounts, Policy{})
 		return enabled
 	}
 	enabled := configure()

@@ -17,6 +17,7 @@ type Account struct {
 	Priority int // lower is used first
 	Disabled bool
 	Soft     quota.Thresholds
+	Caps     quota.Caps
 }
 
 // Member is one identity of a pool as the scheduler sees it: its representative entry, and its health, which the
@@ -36,12 +37,13 @@ type Request struct {
 	Fable   bool // the upstream model is of the Fable family
 }
 
-// Query is a request together with what came before it.
+// Query is a request together with the policy that holds for it and what came before it.
 type Query struct {
 	Request
-	Turn  uint64         // how many requests without a session came before (SEL-2)
-	Last  identity.Key   // who last served the session (SEL-2b); zero = unknown
-	Tried []identity.Key // whom this request has tried already: left out, and not usable any more
+	Policy Policy
+	Turn   uint64         // how many requests without a session came before (SEL-2)
+	Last   identity.Key   // who last served the session (SEL-2b); zero = unknown
+	Tried  []identity.Key // whom this request has tried already: left out, and not usable any more
 }
 
 // Group is the first thing that candidates are ordered by (SEL-10).
@@ -53,10 +55,13 @@ const (
 	Near                  // available, near its quota but not over the hard threshold
 	OverHard              // available, over the hard threshold
 	Cooling               // in a cooldown
+	Out                   // not in the list at all
 )
 
 // String is the group's name in logs.
-func (g Group) String() string { return [...]string{"free", "near_quota", "over_hard", "cooled"}[g] }
+func (g Group) String() string {
+	return [...]string{"free", "near_quota", "over_hard", "cooled", "out"}[g]
+}
 
 // Reason says in one word why a request, or a session, is where it is.
 type Reason string
@@ -68,44 +73,87 @@ const (
 	LastServed Reason = "last_served" // it served the session while the home is not usable (SEL-2b)
 )
 
-// Why an identity was not used: [Candidate.Why] of its replacement, [Move.Reason].
+// Why an identity was not used: [Candidate.Why] of its replacement, [Move.Reason], [Ranked.Why] of one that is Out.
 const (
 	NearQuota   Reason = "near_quota"
 	Cooled      Reason = "cooled"
 	Disabled    Reason = "disabled"
+	Paused      Reason = "paused"
+	Capped      Reason = "capped"
+	Ramp        Reason = "ramp"         // its ramp admits no more requests for the moment (RMP-2)
 	Failover    Reason = "failover"     // this request tried it and it failed
 	PoolChanged Reason = "pool_changed" // it left the pool, or the pool's change gave the session another home
 	Returned    Reason = "returned"     // the session's home is usable again
 )
 
-// Ranked is one candidate in its place.
+// Ranked is one identity in its place.
 type Ranked struct {
 	Member *Member
 	Group  Group
-	Why    Reason // empty if only SEL-10 speaks for its place
+	Why    Reason // why it leads, or why it is Out; empty if only SEL-10 speaks for its place
+	listed int
 	key    sortKey
 }
 
 // Order ranks the identities that may serve a request, best first (SEL-1 to SEL-11): everyone selectable that was not
 // tried yet, exactly once. It reads and never writes; equal input gives equal output.
 func Order(members []Member, q Query, now time.Time) []Ranked {
-	home := preferred(members, q)
-	ranked := make([]Ranked, 0, len(members))
-	first, last := -1, -1
+	ranked, _ := order(members, &q, now)
+	return ranked
+}
+
+// order also returns the index of the identity that the request would go to if all were well, -1 if there is none: the
+// session's home over all identities (SEL-1), or whose turn it is among the selectable ones (SEL-2).
+func order(members []Member, q *Query, now time.Time) (ranked []Ranked, home int) {
+	ranked = make([]Ranked, 0, len(members))
 	for i := range members {
-		m := &members[i]
-		if !m.selectable() || q.tried(m) {
-			continue
+		if r := rank(&members[i], q, now); r.Group != Out {
+			r.listed = i
+			ranked = append(ranked, r)
 		}
-		r := rank(m, q, now)
-		r.key.tie = q.tie(m, i-home, len(members))
-		if r.Group == Free && i == home {
-			first = len(ranked)
+	}
+	switch {
+	case q.Session != 0:
+		home = homeOf(members, q.Session)
+	case len(ranked) > 0:
+		home = ranked[q.Turn%uint64(len(ranked))].listed
+	default:
+		return ranked, -1
+	}
+	ranked = slices.DeleteFunc(ranked, func(r Ranked) bool { return q.tried(r.Member) })
+	q.place(ranked, home, len(members))
+	slices.SortFunc(ranked, compare)
+	return ranked, home
+}
+
+// homeOf is the index of the session's home, -1 if there are no members.
+func homeOf(members []Member, s Session) int {
+	best, most := -1, uint64(0)
+	for i := range members {
+		if w := weight(s, members[i].seed); best < 0 || w > most {
+			best, most = i, w
 		}
-		if r.Group == Free && m.Key == q.Last {
-			last = len(ranked)
+	}
+	return best
+}
+
+// place decides who leads, and how equals are ordered: by descending rendezvous weight with a session, else cyclically
+// from the home on.
+func (q *Query) place(ranked []Ranked, home, n int) {
+	first, last := -1, -1
+	for i := range ranked {
+		r := &ranked[i]
+		if q.Session != 0 {
+			r.key.tie = ^weight(q.Session, r.Member.seed)
+		} else {
+			r.key.tie = uint64((r.listed - home + n) % n)
 		}
-		ranked = append(ranked, r)
+		if r.Group == Free && r.listed == home {
+			first = i
+		}
+		if r.Group == Free && r.Member.Key == q.Last {
+			last = i
+		}
 	}
 	switch {
 	case first >= 0 && q.Session != 0:
@@ -115,46 +163,12 @@ func Order(members []Member, q Query, now time.Time) []Ranked {
 	case last >= 0 && q.Session != 0:
 		ranked[last].lead(LastServed)
 	}
-	slices.SortFunc(ranked, compare)
-	return ranked
 }
 
-// preferred is the index of the identity that a request would go to if all were well, or -1 if there is none: the
-// session's home over all identities (SEL-1), or whose turn it is among the selectable ones (SEL-2).
-func preferred(members []Member, q Query) int {
-	best := -1
-	if q.Session != 0 {
-		for i := range members {
-			if best < 0 || weight(q.Session, members[i].seed) > weight(q.Session, members[best].seed) {
-				best = i
-			}
-		}
-		return best
-	}
-	selectable := 0
-	for i := range members {
-		if members[i].selectable() {
-			selectable++
-		}
-	}
-	if selectable == 0 {
-		return -1
-	}
-	skip := q.Turn % uint64(selectable)
-	for best = range members {
-		if !members[best].selectable() {
-			continue
-		}
-		if skip == 0 {
-			break
-		}
-		skip--
-	}
-	return best
+func (r *Ranked) lead(why Reason) {
+	r.Why = why
+	r.key = sortKey{tier: leadTier}
 }
-
-// selectable is the one place that decides whether an identity may serve at all (SEL-11b).
-func (m *Member) selectable() bool { return !m.Disabled }
 
 func (q *Query) tried(m *Member) bool { return slices.Contains(q.Tried, m.Key) }
 
@@ -165,51 +179,87 @@ type sortKey struct {
 	tie          uint64
 }
 
-// The tiers: the identity that leads, then the groups of SEL-10, of which the two near ones are one.
+// The tiers: the identity that leads, then the groups of SEL-10, of which the two near ones are one without a plan.
 const (
 	leadTier uint8 = iota
 	freeTier
 	nearTier
+	overHardTier
 	coolingTier
 )
 
-func rank(m *Member, q Query, now time.Time) Ranked {
+// rank is how an identity stands towards a request: the one place that decides whether it may serve at all (SEL-11b), to
+// which group it belongs and what orders it there.
+func rank(m *Member, q *Query, now time.Time) Ranked {
 	r := Ranked{Member: m}
 	state := m.Health.Quota
 	state.Expire(now)
+	if r.Why = m.excluded(&state, q.Fable); r.Why != "" {
+		r.Group = Out
+		return r
+	}
 	until, _ := m.Health.CooledUntil(q.Fable, now)
 	priority := int64(m.Priority)
-	switch {
+	switch near := m.near(&state, q, now); {
 	case !until.IsZero():
 		r.Group = Cooling
 		r.key = sortKey{tier: coolingTier, major: until.UnixNano(), minor: priority}
-	case !state.Near(q.Fable, m.Soft):
+		return r
+	case !near:
 		r.Group = Free
-		r.key = sortKey{tier: freeTier, major: priority, minor: math.MinInt64} // an unknown reset goes first
+		r.key = sortKey{tier: freeTier, major: priority}
+	case state.OverHard(q.Fable, m.Soft, q.Policy.hard()):
+		r.Group = OverHard
+		r.key = sortKey{tier: overHardTier, major: priority}
+	default:
+		r.Group = Near
+		r.key = sortKey{tier: nearTier, major: priority}
+	}
+	switch {
+	case q.Policy.Planned:
+		r.key.minor = descending(state.Headroom(q.Fable, m.Soft, now))
+	case r.Group == Free:
+		r.key.minor = math.MinInt64 // an unknown reset goes first
 		if reset, ok := state.Reset(state.Weekly(q.Fable)); ok {
 			r.key.minor = reset.UnixNano()
 		}
 	default:
-		r.Group = Near
-		if state.OverHard(q.Fable, m.Soft, quota.DefaultHard) {
-			r.Group = OverHard
-		}
-		r.key = sortKey{tier: nearTier, major: priority}
+		r.key.tier = nearTier
 	}
 	return r
 }
 
-func (r *Ranked) lead(why Reason) {
-	r.Why = why
-	r.key = sortKey{tier: leadTier}
+// excluded is what keeps an identity out of the list (SEL-11), empty if nothing does. Its state is expired.
+func (m *Member) excluded(state *quota.State, fable bool) Reason {
+	switch {
+	case m.Disabled:
+		return Disabled
+	case m.Health.Paused:
+		return Paused
+	}
+	if _, capped := state.Capped(fable, m.Caps); capped {
+		return Capped
+	}
+	return ""
 }
 
-// tie orders equals: by descending rendezvous weight with a session, else cyclically from the preferred one on.
-func (q *Query) tie(m *Member, offset, n int) uint64 {
-	if q.Session != 0 {
-		return ^weight(q.Session, m.seed)
-	}
-	return uint64((offset + n) % n)
+// cappedUntil is when the identity is below its caps again by itself (CAP-4); zero if it is.
+func (m *Member) cappedUntil(fable bool, now time.Time) time.Time {
+	state := m.Health.Quota
+	state.Expire(now)
+	until, _ := state.Capped(fable, m.Caps)
+	return until
+}
+
+// near is whether a request should go elsewhere before the account hits a wall (SEL-6).
+func (m *Member) near(state *quota.State, q *Query, now time.Time) bool {
+	return state.Near(q.Fable, m.Soft) || q.Policy.AvoidBurnRate && state.Headroom(q.Fable, m.Soft, now) < 0
+}
+
+// descending maps numbers, infinite ones included, so that the greatest comes first.
+func descending(f float64) int64 {
+	bits := int64(math.Float64bits(-f))
+	return bits ^ bits>>63&math.MaxInt64
 }
 
 func compare(a, b Ranked) int {

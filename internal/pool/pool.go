@@ -13,6 +13,7 @@ package pool
 
 import (
 	"sync"
+	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
@@ -46,6 +47,7 @@ type Pool struct {
 	// Guarded by the registry's lock. A slice of members is never written once it is here, but for the health that
 	// its members point to.
 	members  []Member
+	policy   Policy
 	turn     uint64
 	sessions *simplelru.LRU[Session, seat]
 }
@@ -55,6 +57,8 @@ type seat struct {
 	key  identity.Key // who served it last
 	name string       // under which name
 	home uint64       // the seed of what was its home then
+
+	moved, warned bool // ever (SEL-31)
 }
 
 // Pool is the pool of that name, made on first use. A reload asks again and gets the same one, state and all (SEL-12).
@@ -70,8 +74,9 @@ func (r *Registry) Pool(name string) *Pool {
 	return p
 }
 
-// Configure replaces the accounts of the pool. Requests that have begun keep the accounts they began with.
-func (p *Pool) Configure(accounts []Account) {
+// Configure replaces the accounts of the pool and the policy by which they are used. Requests that have begun keep what
+// they began with.
+func (p *Pool) Configure(accounts []Account, policy Policy) {
 	representatives := collapse(accounts)
 	p.registry.mu.Lock()
 	defer p.registry.mu.Unlock()
@@ -79,7 +84,7 @@ func (p *Pool) Configure(accounts []Account) {
 	for i, a := range representatives {
 		members[i] = NewMember(a, p.registry.healthOf(a.Key))
 	}
-	p.members = members
+	p.members, p.policy = members, policy
 }
 
 // collapse keeps one representative an identity, in the place where the identity is listed first: an enabled alias
@@ -115,16 +120,57 @@ func (r *Registry) healthOf(key identity.Key) *Health {
 
 // Observe takes in the outcome of an attempt at an identity.
 func (p *Pool) Observe(key identity.Key, o Outcome) {
+	p.update(key, func(h Health, soft quota.Thresholds, now time.Time) Health { return Observe(h, o, soft, now) })
+}
+
+// ObserveUsage takes in what the usage endpoint said about an identity, asked at sent.
+func (p *Pool) ObserveUsage(key identity.Key, u quota.Usage, sent time.Time) {
+	p.update(key, func(h Health, soft quota.Thresholds, now time.Time) Health {
+		return ObserveUsage(h, u, sent, soft, now)
+	})
+}
+
+func (p *Pool) update(key identity.Key, next func(Health, quota.Thresholds, time.Time) Health) {
 	p.registry.mu.Lock()
 	defer p.registry.mu.Unlock()
-	h := p.registry.healthOf(key)
 	var soft quota.Thresholds // an identity that has left the pool has none, and no reading is below them
+	if m := p.member(key); m != nil {
+		soft = m.Soft
+	}
+	h := p.registry.healthOf(key)
+	*h = next(*h, soft, p.registry.clock.Now())
+}
+
+// member is the identity's place in the pool, nil if it has none.
+func (p *Pool) member(key identity.Key) *Member {
 	for i := range p.members {
 		if p.members[i].Key == key {
-			soft = p.members[i].Soft
+			return &p.members[i]
 		}
 	}
-	*h = Observe(*h, o, soft, p.registry.clock.Now())
+	return nil
+}
+
+// Pause takes an identity out of the list, or back into it (PAU-1). It holds until it is called again, across
+// reconfigurations. It reports whether the pool has the identity; without, it does nothing.
+func (p *Pool) Pause(key identity.Key, paused bool) bool {
+	return p.control(key, func(h *Health) { h.Paused = paused })
+}
+
+// ClearCooldown ends every cooldown of an identity (FO-13). What its quota says stays. It reports whether the pool has the
+// identity.
+func (p *Pool) ClearCooldown(key identity.Key) bool {
+	return p.control(key, func(h *Health) { clear(h.cooldowns[:]) })
+}
+
+func (p *Pool) control(key identity.Key, change func(*Health)) bool {
+	p.registry.mu.Lock()
+	defer p.registry.mu.Unlock()
+	m := p.member(key)
+	if m != nil {
+		change(m.Health)
+	}
+	return m != nil
 }
 
 // CredentialChanged ends the cooldowns that the identity's old credential caused (TOK-7).
@@ -134,17 +180,4 @@ func (r *Registry) CredentialChanged(key identity.Key) {
 	if h := r.health[key]; h != nil {
 		h.credentialChanged()
 	}
-}
-
-// Count is how many identities the pool has, and how many of them may serve a request. None of some tells a pool that
-// is switched off from an empty one (ACC-5).
-func (p *Pool) Count() (identities, selectable int) {
-	p.registry.mu.Lock()
-	defer p.registry.mu.Unlock()
-	for i := range p.members {
-		if p.members[i].selectable() {
-			selectable++
-		}
-	}
-	return len(p.members), selectable
 }

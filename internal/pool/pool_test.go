@@ -32,7 +32,7 @@ func accounts(names ...string) []pool.Account {
 
 func poolOf(accounts ...pool.Account) *pool.Pool {
 	p := pool.NewRegistry(clock.Clock{}).Pool("claude")
-	p.Configure(accounts)
+	p.Configure(accounts, pool.Policy{})
 	return p
 }
 
@@ -79,8 +79,8 @@ func TestRepresentative(t *testing.T) {
 func TestPoolsShareIdentities(t *testing.T) {
 	r := pool.NewRegistry(clock.Clock{})
 	one, two := r.Pool("one"), r.Pool("two")
-	one.Configure(accounts("a", "b"))
-	two.Configure(accounts("a", "c"))
+	one.Configure(accounts("a", "b"), pool.Policy{})
+	two.Configure(accounts("a", "c"), pool.Policy{})
 	one.Observe(account("a").Key, failure)
 	if c := next(t, two.Begin(pool.Request{})); c.Name != "c" || c.Why != pool.Cooled {
 		t.Errorf("the other pool chose %s (%s)", c.Name, c.Why)
@@ -98,7 +98,7 @@ func TestPoolsShareIdentities(t *testing.T) {
 func TestCredentialChanged(t *testing.T) {
 	r := pool.NewRegistry(clock.Clock{})
 	p := r.Pool("claude")
-	p.Configure(accounts("a"))
+	p.Configure(accounts("a"), pool.Policy{})
 	p.Observe(account("a").Key, pool.Outcome{Event: pool.Unresolved, Cooldown: time.Minute})
 	if p.Snapshot()[0].Available {
 		t.Fatal("not cooled to begin with")
@@ -110,20 +110,21 @@ func TestCredentialChanged(t *testing.T) {
 }
 
 // ACC-5: an empty pool and one that is switched off are told apart.
-func TestCount(t *testing.T) {
+func TestVerdict(t *testing.T) {
 	off := account("b")
 	off.Disabled = true
 	for _, tt := range []struct {
-		accounts             []pool.Account
-		identities, eligible int
+		accounts []pool.Account
+		verdict  pool.Verdict
+		any      bool
 	}{
-		{nil, 0, 0},
-		{[]pool.Account{off}, 1, 0},
-		{[]pool.Account{account("a"), off, account("a")}, 2, 1},
+		{nil, pool.Verdict{}, false},
+		{[]pool.Account{off}, pool.Verdict{Disabled: 1}, false},
+		{[]pool.Account{account("a"), off, account("a")}, pool.Verdict{Disabled: 1}, true},
 	} {
 		p := poolOf(tt.accounts...)
-		if i, s := p.Count(); i != tt.identities || s != tt.eligible {
-			t.Errorf("%v: %d, %d", tt.accounts, i, s)
+		if v := p.Begin(pool.Request{}).Verdict(); v != tt.verdict {
+			t.Errorf("%v: %+v", tt.accounts, v)
 		}
 		for _, s := range p.Snapshot() {
 			if s.Available == s.Disabled {
@@ -131,10 +132,10 @@ func TestCount(t *testing.T) {
 			}
 		}
 		_, any := p.Begin(pool.Request{}).Next()
-		if any != (tt.eligible > 0) {
+		if any != tt.any {
 			t.Errorf("%v: candidate %v without a session", tt.accounts, any)
 		}
-		if _, any = p.Begin(pool.Request{Session: 1}).Next(); any != (tt.eligible > 0) {
+		if _, any = p.Begin(pool.Request{Session: 1}).Next(); any != tt.any {
 			t.Errorf("%v: candidate %v with one", tt.accounts, any)
 		}
 	}
@@ -176,7 +177,7 @@ func TestSnapshot(t *testing.T) {
 		p.Observe(first.Key, failure)
 		time.Sleep(10 * time.Second)
 		next(t, s)
-		p.Configure(accounts("a", "b", "c"))
+		p.Configure(accounts("a", "b", "c"), pool.Policy{})
 
 		type line struct {
 			Name                string
@@ -270,7 +271,7 @@ func TestSessionMemoryIsBounded(t *testing.T) {
 	}
 	serve(1) // is used again
 	serve(limit + 1)
-	p.Configure(accounts("c")) // so that every session that is remembered moves
+	p.Configure(accounts("c"), pool.Policy{}) // so that every session that is remembered moves
 	if _, moved := serve(1); !moved {
 		t.Error("a session in use was forgotten")
 	}
@@ -283,7 +284,7 @@ func TestSessionMemoryIsBounded(t *testing.T) {
 func TestConcurrentUse(t *testing.T) {
 	r := pool.NewRegistry(clock.Clock{})
 	names := []string{"a", "b", "c", "d"}
-	r.Pool("claude").Configure(accounts(names...))
+	r.Pool("claude").Configure(accounts(names...), pool.Policy{})
 	const workers, rounds = 8, 200
 	var wg sync.WaitGroup
 	for w := range workers {
@@ -300,7 +301,7 @@ func TestConcurrentUse(t *testing.T) {
 				s.Served(c, i%5 == 0)
 				switch i % 50 {
 				case 0:
-					p.Configure(accounts(names[w%3:]...))
+					p.Configure(accounts(names[w%3:]...), pool.Policy{})
 				case 1:
 					p.Snapshot()
 					r.CredentialChanged(c.Key)
@@ -309,7 +310,7 @@ func TestConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	r.Pool("claude").Configure(accounts(names...))
+	r.Pool("claude").Configure(accounts(names...), pool.Policy{})
 	var requests uint64
 	for _, s := range r.Pool("claude").Snapshot() {
 		requests += s.Requests

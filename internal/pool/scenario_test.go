@@ -145,7 +145,7 @@ func (s *scenario) accounts(args []string) error {
 		}
 		accounts = append(accounts, a)
 	}
-	s.pool.Configure(accounts)
+	s.pool.Configure(accounts, Policy{})
 	return nil
 }
 
@@ -178,7 +178,7 @@ func (s *scenario) session(word string) (Session, error) {
 }
 
 func (s *scenario) homeOf(session Session) identity.Key {
-	return s.pool.members[preferred(s.pool.members, Query{Request: Request{Session: session}})].Key
+	return s.pool.members[homeOf(s.pool.members, session)].Key
 }
 
 func (s *scenario) order(args []string) error {
@@ -206,7 +206,7 @@ func (s *scenario) state(args []string) error {
 			continue
 		}
 		q := Query{Request: Request{Fable: slices.Contains(words, "fable")}}
-		got := rank(m, q, time.Now()).Group.String()
+		got := rank(m, &q, time.Now()).Group.String()
 		if until, _ := m.Health.CooledUntil(q.Fable, time.Now()); !until.IsZero() {
 			got += " " + time.Until(until).String()
 		}

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"slices"
 	"time"
 
 	"shunt/internal/identity"
@@ -11,8 +12,10 @@ type Selection struct {
 	pool    *Pool
 	members []Member // those of the moment the request began
 	query   Query
-	seat    seat    // where the session sat then
-	current *Health // who was chosen last
+	seat    seat           // where the session sat then
+	denied  []identity.Key // whom their ramps kept from being tried so far
+	current *Health        // who was chosen last
+	slot    *Health        // who counts this request among those it has in hand
 }
 
 // Candidate is an identity chosen for an attempt.
@@ -22,6 +25,9 @@ type Candidate struct {
 	Group Group
 	// Why is Sticky, RoundRobin or LastServed, else the reason why the preferred identity was not the choice.
 	Why Reason
+	// Detour is set if a better candidate was passed over for a reason of the moment (Ramp): if this one serves, the
+	// session stays where it was all the same.
+	Detour bool
 
 	home uint64
 	move Reason // why the session leaves its seat for this candidate; empty if it does not
@@ -37,57 +43,129 @@ type Move struct {
 func (p *Pool) Begin(req Request) *Selection {
 	p.registry.mu.Lock()
 	defer p.registry.mu.Unlock()
-	s := &Selection{pool: p, members: p.members, query: Query{Request: req}}
+	s := p.selection(req)
 	if req.Session == 0 {
-		s.query.Turn = p.turn
 		p.turn++
-		return s
+	} else {
+		p.sessions.Get(req.Session) // is in use
 	}
-	s.seat, _ = p.sessions.Get(req.Session)
-	s.query.Last = s.seat.key
 	return s
 }
 
-// Next is the best identity as things stand now that this request has not tried yet; not ok if none is left.
+// selection is a request's beginning as things stand; it changes nothing.
+func (p *Pool) selection(req Request) *Selection {
+	s := &Selection{pool: p, members: p.members, query: Query{Request: req, Policy: p.policy, Turn: p.turn}}
+	if req.Session != 0 {
+		s.seat, _ = p.sessions.Peek(req.Session)
+		s.query.Last = s.seat.key
+	}
+	return s
+}
+
+// Next is the best identity as things stand now that this request has not tried yet; not ok if none is left. The request
+// then counts among those that the identity has in hand, until [Selection.Release] or the next Next.
 func (s *Selection) Next() (Candidate, bool) { return s.next(Cooling) }
 
 // NextAvailable is like [Selection.Next], but not ok if only cooled ones are left.
 func (s *Selection) NextAvailable() (Candidate, bool) { return s.next(OverHard) }
 
-// next chooses the first candidate if its group is no worse than the given one.
+// next chooses among the candidates whose group is no worse than the given one.
 func (s *Selection) next(worst Group) (Candidate, bool) {
 	r := s.pool.registry
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.clock.Now()
-	ranked := Order(s.members, s.query, now)
+	s.release(now)
+	ranked, home := order(s.members, &s.query, now)
 	if len(ranked) == 0 || ranked[0].Group > worst {
 		return Candidate{}, false
 	}
-	c := s.candidate(&ranked[0], now)
+	at := s.admitted(ranked, now)
+	c := s.candidate(ranked, at, &s.members[home], now)
 	s.query.Tried = append(s.query.Tried, c.Key)
 	if s.current != nil {
 		s.current.Rotations++
 	}
-	s.current = ranked[0].Member.Health
+	s.current = ranked[at].Member.Health
 	s.current.Requests++
 	s.current.LastUsed = now
+	s.take(s.current, now)
 	return c, true
 }
 
-func (s *Selection) candidate(best *Ranked, now time.Time) Candidate {
-	home := &s.members[preferred(s.members, s.query)]
-	c := Candidate{
-		Name: best.Member.Name, Key: best.Member.Key, Group: best.Group, Why: best.Why,
-		home: home.seed,
+// admitted is the place of the first candidate whose ramp admits the request (RMP-2). Those that do not are passed over
+// until the others have been tried; the last available one is taken whatever its ramp says, before any cooled one.
+func (s *Selection) admitted(ranked []Ranked, now time.Time) int {
+	for {
+		last := -1
+		for i := range ranked {
+			r := &ranked[i]
+			if r.Group == Cooling {
+				break
+			}
+			if slices.Contains(s.denied, r.Member.Key) {
+				continue
+			}
+			if r.Member.Health.ramp.admits(s.query.Policy.RampInitial, now) {
+				return i
+			}
+			s.denied = append(s.denied, r.Member.Key)
+			last = i
+		}
+		if last >= 0 || ranked[0].Group == Cooling {
+			return max(last, 0)
+		}
+		s.denied = s.denied[:0]
 	}
-	if c.Why == "" {
+}
+
+func (s *Selection) candidate(ranked []Ranked, at int, home *Member, now time.Time) Candidate {
+	chosen := &ranked[at]
+	c := Candidate{
+		Name: chosen.Member.Name, Key: chosen.Member.Key, Group: chosen.Group, Why: chosen.Why,
+		Detour: at > 0,
+		home:   home.seed,
+	}
+	switch {
+	case c.Detour:
+		c.Why = Ramp
+	case c.Why == "":
 		c.Why = s.against(home, now)
 	}
 	if !s.seat.key.IsZero() && s.seat.key != c.Key {
-		c.move = s.leaving(best, now)
+		c.move = s.leaving(chosen, now)
 	}
 	return c
+}
+
+// Resume counts the request among those of a candidate that gets it once more, after others were looked for.
+func (s *Selection) Resume(c Candidate) {
+	r := s.pool.registry
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.clock.Now()
+	s.release(now)
+	s.take(r.healthOf(c.Key), now)
+}
+
+// Release says that the identity has the request in hand no more (RMP-3). It may be called more than once.
+func (s *Selection) Release() {
+	r := s.pool.registry
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s.release(r.clock.Now())
+}
+
+func (s *Selection) take(h *Health, now time.Time) {
+	h.ramp.take(now)
+	s.slot = h
+}
+
+func (s *Selection) release(now time.Time) {
+	if s.slot != nil {
+		s.slot.ramp.release(now)
+		s.slot = nil
+	}
 }
 
 // leaving says why the session does not stay where it sits, judged by the state at the time of the choice.
@@ -111,13 +189,12 @@ func (s *Selection) leaving(best *Ranked, now time.Time) Reason {
 
 // against says what keeps an identity from being used for this request.
 func (s *Selection) against(m *Member, now time.Time) Reason {
-	switch {
-	case s.query.tried(m):
+	if s.query.tried(m) {
 		return Failover
-	case !m.selectable():
-		return Disabled
 	}
-	switch rank(m, s.query, now).Group {
+	switch r := rank(m, &s.query, now); r.Group {
+	case Out:
+		return r.Why
 	case Cooling:
 		return Cooled
 	case Near, OverHard:
@@ -129,17 +206,66 @@ func (s *Selection) against(m *Member, now time.Time) Reason {
 // Served records that the answer of a candidate went to the client, and reports the move of the session if that is one.
 // A detour of this one request changes nothing (SEL-30).
 func (s *Selection) Served(c Candidate, detour bool) (Move, bool) {
-	if s.query.Session == 0 || detour {
+	if s.query.Session == 0 || detour || c.Detour {
 		return Move{}, false
 	}
 	r := s.pool.registry
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before, _ := s.pool.sessions.Get(s.query.Session)
-	s.pool.sessions.Add(s.query.Session, seat{c.Key, c.Name, c.home})
 	// Requests of one session run side by side; the first of them to be served there has reported the move.
-	if c.move == "" || before.key == c.Key {
+	moves := c.move != "" && before.key != c.Key
+	s.pool.sessions.Add(s.query.Session, seat{
+		key: c.Key, name: c.Name, home: c.home,
+		moved: before.moved || moves, warned: before.warned,
+	})
+	if !moves {
 		return Move{}, false
 	}
 	return Move{From: s.seat.name, To: c.Name, Reason: c.move}, true
+}
+
+// WarnMoved reports, once in the life of a session, that it has moved: an account's reasoning does not follow it to
+// another (SEL-31). The caller asks when the request is one for which that matters.
+func (s *Selection) WarnMoved() bool {
+	r := s.pool.registry
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	seat, known := s.pool.sessions.Peek(s.query.Session)
+	if !known || !seat.moved || seat.warned {
+		return false
+	}
+	seat.warned = true
+	s.pool.sessions.Add(s.query.Session, seat)
+	return true
+}
+
+// Verdict says why no identity is in the list: how many are out of it for which reason. All zero: there are none.
+type Verdict struct {
+	Disabled, Paused, Capped int
+	Eligible                 time.Time // when the first of the capped comes back (CAP-4); zero without one
+}
+
+// Verdict judges the identities as things stand now, for this request.
+func (s *Selection) Verdict() Verdict {
+	r := s.pool.registry
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.clock.Now()
+	var v Verdict
+	for i := range s.members {
+		m := &s.members[i]
+		switch rank(m, &s.query, now).Why {
+		case Disabled:
+			v.Disabled++
+		case Paused:
+			v.Paused++
+		case Capped:
+			v.Capped++
+			if until := m.cappedUntil(s.query.Fable, now); v.Eligible.IsZero() || until.Before(v.Eligible) {
+				v.Eligible = until
+			}
+		}
+	}
+	return v
 }

@@ -45,7 +45,7 @@ func homes(n, sessions int) []int {
 	}
 	counts := make([]int, n)
 	for i := range sessions {
-		counts[preferred(members, Query{Request: Request{Session: SessionOf(fmt.Sprintf("session-%d", i))}})]++
+		counts[homeOf(members, SessionOf(fmt.Sprintf("session-%d", i)))]++
 	}
 	return counts
 }

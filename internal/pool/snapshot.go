@@ -10,14 +10,21 @@ import (
 type Status struct {
 	Account               // its representative
 	Quota     quota.State // as of now
-	Available bool        // for a request that is no Fable request: selectable and not cooled
-	NearQuota bool        // for such a request
+	Paused    bool
+	Available bool    // for a request that is no Fable request: selectable and not cooled
+	NearQuota bool    // for such a request
+	Headroom  float64 // for such a request, in seconds; may be infinite (SEL-21)
+
+	Group, FableGroup             Group     // for a request that is no Fable request, and for one that is
+	CappedUntil, FableCappedUntil time.Time // when its caps let it serve again; zero = now (CAP-3)
 
 	Cooldown      time.Duration // what is left of it; zero = not cooled
 	Cause         Event
 	FableCooldown time.Duration // what is left for Fable requests, never less than Cooldown
 	FableCause    Event
 
+	InFlight            int // requests in hand
+	Allowance           int // how many at once its ramp admits (RMP-1); 0 = no limit
 	Requests, Rotations uint64
 	LastUsed            time.Time // zero = never
 }
@@ -30,19 +37,27 @@ func (p *Pool) Snapshot() []Status {
 	now := r.clock.Now()
 	all := make([]Status, len(p.members))
 	for i := range p.members {
-		all[i] = p.members[i].status(now)
+		all[i] = p.members[i].status(p.policy, now)
 	}
 	return all
 }
 
-func (m *Member) status(now time.Time) Status {
+func (m *Member) status(policy Policy, now time.Time) Status {
 	h := m.Health
-	s := Status{Account: m.Account, Quota: h.Quota, Requests: h.Requests, Rotations: h.Rotations, LastUsed: h.LastUsed}
+	plain, fable := Query{Policy: policy}, Query{Policy: policy, Request: Request{Fable: true}}
+	s := Status{
+		Account: m.Account, Quota: h.Quota, Paused: h.Paused,
+		Group: rank(m, &plain, now).Group, FableGroup: rank(m, &fable, now).Group,
+		CappedUntil: m.cappedUntil(false, now), FableCappedUntil: m.cappedUntil(true, now),
+		Requests: h.Requests, Rotations: h.Rotations, LastUsed: h.LastUsed,
+		InFlight: h.ramp.inFlight, Allowance: h.ramp.allowance(policy.RampInitial, now),
+	}
 	s.Quota.Expire(now)
-	s.NearQuota = s.Quota.Near(false, m.Soft)
+	s.NearQuota = m.near(&s.Quota, &plain, now)
+	s.Headroom = s.Quota.Headroom(false, m.Soft, now)
 	s.Cooldown, s.Cause = h.left(false, now)
 	s.FableCooldown, s.FableCause = h.left(true, now)
-	s.Available = m.selectable() && s.Cooldown == 0
+	s.Available = s.Group != Out && s.Cooldown == 0
 	return s
 }
 

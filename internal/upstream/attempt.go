@@ -40,6 +40,7 @@ type exchange struct {
 func (p *Pool) Serve(w http.ResponseWriter, r *Request) Outcome {
 	x := &exchange{Pool: p, w: w, r: r, fable: IsFable(r.Model)}
 	x.selection = p.scheduler.Begin(pool.Request{Session: r.Session, Fable: x.fable})
+	defer x.selection.Release()
 	for x.hostDowns < hostTries {
 		a, ok := x.next()
 		if !ok && x.throttled != nil {
@@ -290,7 +291,7 @@ func (x *exchange) exhausted() Outcome {
 	case x.last != nil:
 		return x.relayKept(nil, x.last)
 	case x.tried == 0:
-		return Outcome{Failure: x.emptyPool()}
+		return Outcome{Failure: x.emptyPool(x.selection.Verdict())}
 	case x.hostDowns == hostTries:
 		return Outcome{Failure: &Failure{
 			Status: http.StatusBadGateway, Type: anthropic.TypeAPI,

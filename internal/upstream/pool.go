@@ -72,13 +72,38 @@ func (a *attempt) mayRepeat(after step) bool {
 	return false
 }
 
-// emptyPool is the failure of a pool that has no account to try (ACC-5).
-func (p *Pool) emptyPool() *Failure {
-	message := fmt.Sprintf("provider '%s' has no account: put a credentials file into the account store as <name>.json, "+
-		"or list accounts in the configuration; `shunt check` tells which file that is", p.name)
-	if identities, _ := p.scheduler.Count(); identities > 0 {
+// emptyPool is the failure of a pool that has no account to try: it is empty, switched off (ACC-5), or at its caps (CAP-4).
+func (p *Pool) emptyPool(v pool.Verdict) *Failure {
+	if v.Capped > 0 {
+		return p.capped(v.Eligible)
+	}
+	const where = "; `shunt check` tells which file that is"
+	var message string
+	switch {
+	case v.Disabled == 0 && v.Paused == 0:
+		message = fmt.Sprintf("provider '%s' has no account: put a credentials file into the account store as <name>.json, "+
+			"or list accounts in the configuration%s", p.name, where)
+	case v.Paused == 0:
 		message = fmt.Sprintf("every account of provider '%s' is disabled: remove `disabled = true` from one in the "+
-			"configuration; `shunt check` tells which file that is", p.name)
+			"configuration%s", p.name, where)
+	case v.Disabled == 0:
+		message = fmt.Sprintf("every account of provider '%s' is paused: resume one with `shunt accounts resume`", p.name)
+	default:
+		message = fmt.Sprintf("every account of provider '%s' is paused or disabled: resume one with `shunt accounts resume`, "+
+			"or remove `disabled = true` from one in the configuration%s", p.name, where)
 	}
 	return &Failure{Status: http.StatusServiceUnavailable, Type: anthropic.TypeAPI, Message: message, Final: true}
+}
+
+// shownAtOnce is the wait from which a client is told not to try again: it would hang instead of showing what is wrong.
+const shownAtOnce = 60 * time.Second
+
+// capped is the failure of a pool whose accounts have reached what the operator lets them use, until the first comes back.
+func (p *Pool) capped(eligible time.Time) *Failure {
+	wait := max(eligible.Sub(p.clock.Now()), time.Second)
+	return &Failure{
+		Status: http.StatusTooManyRequests, Type: anthropic.TypeRateLimit,
+		Message:    fmt.Sprintf("all selectable accounts for provider '%s' are at their max_utilization cap for this request", p.name),
+		RetryAfter: wait, Final: wait > shownAtOnce,
+	}
 }

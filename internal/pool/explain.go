@@ -1,0 +1,139 @@
+package pool
+
+import (
+	"time"
+
+	"shunt/internal/identity"
+	"shunt/internal/quota"
+)
+
+// Explanation is a decision with the numbers behind it (SEL-32).
+type Explanation struct {
+	Preferred string // whom the request would go to if all were well: the session's home, or whose turn it is
+	Last      string // who last served the session; empty = unknown, or no more in the pool
+	Places    []Place
+}
+
+// Place is one identity in a decision: the candidates, best first, and after them those that are out of the list.
+type Place struct {
+	Name  string
+	Key   identity.Key
+	Group Group
+	Why   Reason // why it leads, or why it is out
+	By    By     // what puts it behind the one before it
+
+	Priority int
+	Headroom float64 // seconds; may be infinite
+	Rejected bool    // by the provider (SEL-5)
+	Windows  [quota.Windows]WindowPlace
+
+	Cooldown    time.Duration // what is left of it; zero = not cooled
+	Cause       Event
+	CappedUntil time.Time // zero = not capped
+	Denied      bool      // its ramp admits no request at this moment (RMP-2)
+}
+
+// WindowPlace is one quota window in a decision.
+type WindowPlace struct {
+	Governs     bool // its threshold and headroom count for the request (SEL-4)
+	Utilization float64
+	Known       bool // the utilization
+	Reset       time.Time
+	Status      string
+	Soft        float64
+	Cap         float64 // meaningful if HasCap
+	HasCap      bool
+	Headroom    float64 // seconds; may be infinite
+}
+
+// By is what separates two neighbours of an order.
+type By string
+
+// What orders candidates, from the first that counts to the last (SEL-3, SEL-10).
+const (
+	ByLead        By = "lead" // the one before it leads
+	ByGroup       By = "group"
+	ByRecovery    By = "recovery" // the one before it is cooled for a shorter time
+	ByPriority    By = "priority"
+	ByHeadroom    By = "headroom"
+	ByWeeklyReset By = "weekly_reset" // that of the one before it comes first
+	ByTie         By = "tie"          // the session's weight, or the listed order
+)
+
+// Explain is what a request would meet now. It asks what [Order] decides, and changes nothing.
+func (p *Pool) Explain(req Request) Explanation {
+	r := p.registry
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.clock.Now()
+	q := &p.selection(req).query
+	ranked, home := order(p.members, q, now)
+	var e Explanation
+	if home >= 0 {
+		e.Preferred = p.members[home].Name
+	}
+	if m := p.member(q.Last); m != nil {
+		e.Last = m.Name
+	}
+	for i := range ranked {
+		place := ranked[i].explained(q, now)
+		if i > 0 {
+			place.By = by(&ranked[i-1], &ranked[i], q.Policy)
+		}
+		e.Places = append(e.Places, place)
+	}
+	for i := range p.members {
+		if out := rank(&p.members[i], q, now); out.Group == Out {
+			e.Places = append(e.Places, out.explained(q, now))
+		}
+	}
+	return e
+}
+
+// by names the first part of two sort keys that differs.
+func by(a, b *Ranked, policy Policy) By {
+	x, y := &a.key, &b.key
+	switch {
+	case x.tier == leadTier:
+		return ByLead
+	case x.tier != y.tier:
+		return ByGroup
+	case x.major != y.major && x.tier == coolingTier:
+		return ByRecovery
+	case x.major != y.major || x.minor != y.minor && x.tier == coolingTier:
+		return ByPriority
+	case x.minor != y.minor && policy.Planned:
+		return ByHeadroom
+	case x.minor != y.minor:
+		return ByWeeklyReset
+	}
+	return ByTie
+}
+
+func (r *Ranked) explained(q *Query, now time.Time) Place {
+	m := r.Member
+	state := m.Health.Quota
+	state.Expire(now)
+	p := Place{
+		Name: m.Name, Key: m.Key, Group: r.Group, Why: r.Why,
+		Priority: m.Priority,
+		Headroom: state.Headroom(q.Fable, m.Soft, now),
+		Rejected: state.Rejected(q.Fable, m.Soft),
+		Denied:   !m.Health.ramp.admits(q.Policy.RampInitial, now),
+	}
+	p.CappedUntil, _ = state.Capped(q.Fable, m.Caps)
+	p.Cooldown, p.Cause = m.Health.left(q.Fable, now)
+	for w := range quota.Window(quota.Windows) {
+		x := WindowPlace{
+			Soft: m.Soft[w], Cap: m.Caps.At[w], HasCap: m.Caps.Set.Has(w),
+			Status: state.Status(w), Headroom: state.WindowHeadroom(w, m.Soft[w], now),
+		}
+		x.Utilization, x.Known = state.Utilization(w)
+		x.Reset, _ = state.Reset(w)
+		p.Windows[w] = x
+	}
+	for _, w := range state.Governing(q.Fable) {
+		p.Windows[w].Governs = true
+	}
+	return p
+}
