@@ -115,6 +115,7 @@ func (a *App) Run(ctx context.Context, l net.Listener, hup <-chan struct{}) erro
 	var err error
 	select {
 	case err = <-failed:
+		err = errors.Join(err, a.server.Close())
 	case <-ctx.Done():
 		err = a.drain(failed)
 	}
@@ -145,7 +146,7 @@ const refreshPatience = 35 * time.Second
 func (a *App) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), refreshPatience)
 	defer cancel()
-	err := a.keeper.Close(ctx)
+	err := errors.Join(a.gateway.Wait(ctx), a.keeper.Close(ctx))
 	a.transport.Close()
 	if a.requests != nil {
 		err = errors.Join(err, a.requests.Close())

@@ -6,7 +6,9 @@
 package gateway
 
 import (
+	"context"
 	"crypto/rand"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -49,6 +51,23 @@ func New(o Options, s *State) *Gateway {
 
 // Swap has requests that begin from now on served from s.
 func (g *Gateway) Swap(s *State) { g.state.Store(s) }
+
+// Wait returns when no inference request is being served and every one is recorded, or with the context's error. New ones
+// must not come any more.
+func (g *Gateway) Wait(ctx context.Context) error {
+	look := time.NewTicker(lookInterval)
+	defer look.Stop()
+	for g.inFlight.Load() > 0 {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return fmt.Errorf("requests are still being served: %w", ctx.Err())
+		}
+	}
+	return nil
+}
+
+const lookInterval = 5 * time.Millisecond
 
 // endpoint is one path, matched exactly as it was sent (WIRE-4).
 type endpoint struct {

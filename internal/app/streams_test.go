@@ -1,0 +1,372 @@
+package app_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/observe"
+	"shunt/internal/sim"
+)
+
+// stream opens a stream and returns it when its headers are there.
+func (w *world) stream(model string) *http.Response {
+	w.Helper()
+	request, err := http.NewRequestWithContext(w.Context(), http.MethodPost, gatewayURL+sim.MessagesPath, strings.NewReader(bodyFor(model, true)))
+	if err != nil {
+		w.Fatal(err)
+	}
+	request.Header = minimal.Clone()
+	response, err := w.client.Do(request)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return response
+}
+
+// WIRE-11: a stream arrives byte for byte, however the provider cuts it, and each event when it was sent.
+func TestStreamsArriveAsTheyAreSent(t *testing.T) {
+	for _, chunk := range []int{0, 1, 7, 1000, 1 << 20} {
+		config := sim.Config{Accounts: accountsOf(1), Output: sim.Range{Min: 40, Max: 40}}
+		config.Pace.Chunk = chunk
+		inWorld(t, config, poolOf(""), func(w *world) {
+			got := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, true))
+			direct := w.direct(sim.MessagesPath, with(minimal, "Anthropic-Beta", "oauth-2025-04-20"), bodyFor(plainModel, true))
+			if got.body != direct.body || got.err != nil || got.header.Get("X-Accel-Buffering") != "no" || got.header["Content-Length"] != nil {
+				w.Errorf("chunks of %d: %v, %d bytes of %d, %v", chunk, got.err, len(got.body), len(direct.body), got.header)
+			}
+		})
+	}
+	config := sim.Config{Accounts: accountsOf(1), Output: sim.Range{Min: 40, Max: 40}, Pace: sim.Pace{FirstByte: 3 * time.Second, Delta: 2 * time.Second}}
+	inWorld(t, config, poolOf(""), func(w *world) {
+		began := time.Now()
+		response := w.stream(plainModel)
+		defer response.Body.Close()
+		var at []time.Duration
+		lines := bufio.NewScanner(response.Body)
+		for lines.Scan() {
+			if strings.HasPrefix(lines.Text(), "event: content_block_delta") {
+				at = append(at, time.Since(began))
+			}
+		}
+		for i, got := range at {
+			if want := time.Duration(3+2*(i+1)) * time.Second; got != want {
+				w.Errorf("delta %d came after %v, want %v", i, got, want)
+			}
+		}
+		if len(at) < 10 {
+			w.Errorf("%d deltas", len(at))
+		}
+	})
+}
+
+// script answers with a stream of text and pauses.
+func script(steps ...any) sim.Fault {
+	return sim.Respond(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "text/event-stream")
+		http.NewResponseController(rw).Flush()
+		for _, step := range steps {
+			switch step := step.(type) {
+			case time.Duration:
+				select {
+				case <-time.After(step):
+				case <-r.Context().Done():
+					return
+				}
+			case string:
+				io.WriteString(rw, step)
+				http.NewResponseController(rw).Flush()
+			}
+		}
+	}).Times(1)
+}
+
+const (
+	startEvent = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"model\":\"" + plainModel + "\",\"usage\":{\"input_tokens\":7,\"output_tokens\":1}}}\n\n"
+	stopEvent  = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
+	errorEvent = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n"
+	ping       = "event: ping\ndata: {\"type\": \"ping\"}\n\n"
+)
+
+// WIRE-11, WIRE-12: odd streams pass as they are; pings go between events, and nowhere else; FO-11: an error after the
+// first event, or after a hold that was long enough, is the client's.
+func TestOddStreams(t *testing.T) {
+	const half, rest = "event: content_block_delta\ndata: {\"type\":", "\"content_block_delta\"}\n\n"
+	silence := 31 * time.Second
+	for _, c := range []struct {
+		name  string
+		steps []any
+		want  string // where it differs from the steps
+		end   observe.End
+	}{
+		{"CRLF", []any{strings.ReplaceAll(startEvent+stopEvent, "\n", "\r\n")}, "", ""},
+		{"a byte order mark, comments, unknown events", []any{"\xef\xbb\xbf: hello\n\nevent: new\ndata: 1\nid: 7\nretry: 5\n\n", startEvent, stopEvent}, "", ""},
+		{"trailing bytes", []any{startEvent, stopEvent, ": bye\n\ndata: [DONE]\n\nleft over"}, "", ""},
+		{"not an event at all", []any{"plain text\xff\x00"}, "", observe.Cut},
+		{"nothing", nil, "", observe.Cut},
+		{"silence before the first event", []any{silence, startEvent, stopEvent}, ping + startEvent + stopEvent, ""},
+		{"silence between events", []any{startEvent, 2 * silence, stopEvent}, startEvent + ping + ping + stopEvent, ""},
+		{"silence inside an event", []any{startEvent, half, 3 * silence, rest, stopEvent}, startEvent + half + rest + stopEvent, ""},
+		{"silence inside the first event", []any{half, 3 * silence, rest, stopEvent}, half + rest + stopEvent, ""},
+		{"silence after the end", []any{startEvent, stopEvent, 3 * silence}, "", ""},
+		{"silence after half a line end", []any{startEvent[:len(startEvent)-1], 2 * silence, "\n", stopEvent}, startEvent + stopEvent, ""},
+		{"an error in the middle", []any{startEvent, errorEvent}, "", ""},
+		{"an error after a long silence", []any{ping, silence, errorEvent}, ping + ping + errorEvent, ""},
+		{"a large first event", []any{"event: message_start\ndata: {\"type\":\"message_start\",\"x\":\"" + strings.Repeat("y", 200_000) + "\"}\n\n", stopEvent}, "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
+				want := c.want
+				if want == "" {
+					for _, step := range c.steps {
+						if text, ok := step.(string); ok {
+							want += text
+						}
+					}
+				}
+				w.provider.Inject("", script(c.steps...))
+				got := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, true))
+				if got.status != 200 || got.err != nil || got.body != want {
+					w.Errorf("%d, %v: got  %.400q\nwant %.400q", got.status, got.err, got.body, want)
+				}
+				if r := w.last(); r.End != c.end || r.Account == "" || len(w.calls(0)) != 1 {
+					w.Errorf("record %+v, calls %v", r, w.calls(0))
+				}
+			})
+		})
+	}
+}
+
+// WIRE-12: no pings when they are off, none into a compressed stream, and none into an answer that is no stream.
+func TestNoPings(t *testing.T) {
+	body := startEvent + stopEvent
+	silent := func(kind, coding string) sim.Fault {
+		return sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("Content-Type", kind)
+			if coding != "" {
+				rw.Header().Set("Content-Encoding", coding)
+			}
+			rw.WriteHeader(200)
+			http.NewResponseController(rw).Flush()
+			time.Sleep(5 * time.Minute)
+			io.WriteString(rw, body)
+		}).Times(1)
+	}
+	for _, c := range []struct{ toml, kind, coding string }{
+		{"[server]\nsse_keepalive_seconds = 0\n", "text/event-stream", ""},
+		{"", "text/event-stream", "gzip"}, // only in name, which is all that shunt goes by
+		{"", "application/json", ""},
+	} {
+		inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(c.toml), func(w *world) {
+			w.provider.Inject("", silent(c.kind, c.coding))
+			if got := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, true)); got.status != 200 || got.err != nil || got.body != body {
+				w.Errorf("%+v: %d %v %q", c, got.status, got.err, got.body)
+			}
+		})
+	}
+}
+
+// WIRE-12: a stream whose length the provider tells has none for the client.
+func TestStreamOfKnownLength(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+		w.provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(rw, startEvent+stopEvent) // short enough for net/http to tell its length
+		}))
+		got := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, true))
+		if got.header["Content-Length"] != nil || got.header.Get("X-Accel-Buffering") != "no" || got.body != startEvent+stopEvent {
+			w.Errorf("%v %q", got.header, got.body)
+		}
+	})
+}
+
+// WIRE-13: while a client does not read, the provider cannot write; what is between them is bounded.
+func TestBackPressure(t *testing.T) {
+	const bound = 64 << 10
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+		var written atomic.Int64
+		delta := "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"" + strings.Repeat("x", 900) + "\"}}\n\n"
+		const deltas = 5000
+		w.provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("Content-Type", "text/event-stream")
+			for i := range deltas {
+				if i == 0 {
+					io.WriteString(rw, startEvent)
+				}
+				if _, err := io.WriteString(rw, delta); err != nil {
+					return
+				}
+				written.Add(int64(len(delta)))
+			}
+			io.WriteString(rw, stopEvent)
+		}))
+		response := w.stream(plainModel)
+		defer response.Body.Close()
+		read := int64(0)
+		for _, step := range []int64{0, 100_000, 1_000_000} {
+			n, err := io.CopyN(io.Discard, response.Body, step)
+			if err != nil {
+				w.Fatal(err)
+			}
+			read += n
+			time.Sleep(5 * time.Second) // less than it takes to the first ping, which would wait for a lock: then no bubble's time goes on
+			synctest.Wait()
+			if ahead := written.Load() - read; ahead > bound {
+				w.Errorf("the provider is %d bytes ahead", ahead)
+			}
+		}
+		left, err := io.ReadAll(response.Body)
+		if want := int64(len(startEvent) + deltas*len(delta) + len(stopEvent)); err != nil || read+int64(len(left)) != want || !bytes.HasSuffix(left, []byte(stopEvent)) {
+			w.Errorf("%v, %d bytes of %d", err, read+int64(len(left)), want)
+		}
+	})
+}
+
+// FO-9: an answer that breaks off reaches the client broken off, is not sent again, costs the account nothing and is
+// counted and logged as cut.
+func TestCutAnswers(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		fault  sim.Fault
+		stream bool
+		broken bool // the client can tell from the connection
+	}{
+		{"in an event", sim.Cut(5), true, true},
+		{"in the first event", sim.Cut(0), true, true},
+		{"in a compressed stream", sim.Cut(5).Encoded("gzip"), true, true},
+		{"cleanly", sim.Truncate(5), true, false},
+		{"cleanly, before any event", sim.Truncate(0), true, false},
+		{"a plain answer", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("Content-Type", "application/json")
+			rw.Header().Set("Content-Length", "100000")
+			io.WriteString(rw, `{"type":"message","content":"`+strings.Repeat("x", 50_000))
+		}), false, true},
+		{"a plain answer of unknown length", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("Content-Type", "application/json")
+			io.WriteString(rw, `{"type":"message","content":"`+strings.Repeat("x", 50_000))
+			http.NewResponseController(rw).Flush()
+			panic(http.ErrAbortHandler)
+		}), false, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
+				home := w.mustServe("s", plainModel)
+				before := w.seen()
+				w.provider.Inject("", c.fault.Times(1))
+				header := with(minimal, "X-Claude-Code-Session-Id", "s")
+				got := w.send(sim.MessagesPath, header, bodyFor(plainModel, c.stream))
+				if got.status != 200 || c.broken != errors.Is(got.err, io.ErrUnexpectedEOF) {
+					w.Errorf("%d, %v, %d bytes", got.status, got.err, len(got.body))
+				}
+				if r := w.last(); r.End != observe.Cut || r.Account != home || r.Status != 200 {
+					w.Errorf("record %+v", r)
+				}
+				if calls := w.calls(before); len(calls) != 1 || w.state(home).Cooldown != 0 {
+					w.Errorf("calls %v, rests %v", calls, w.state(home).Cooldown)
+				}
+				if !strings.Contains(w.log.String(), "end=cut") {
+					w.Error("the log does not tell")
+				}
+				if got := w.mustServe("s", plainModel); got != home {
+					w.Errorf("the next turn is served by %s", got)
+				}
+			})
+		})
+	}
+}
+
+// SIGTERM: an open stream may finish, no new one begins; what is open after shutdown_timeout_seconds is cut. Every answer
+// is in the request log.
+func TestShutdown(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		toml string
+		took time.Duration // from the signal to the end of shunt
+		cut  bool
+	}{
+		{"in time", "", 16 * time.Second, false},
+		{"too late", "[server]\nshutdown_timeout_seconds = 10\n", 10 * time.Second, true},
+		{"at once", "[server]\nshutdown_timeout_seconds = 0\n", 0, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			requests := filepath.Join(t.TempDir(), "requests.jsonl")
+			config := sim.Config{Accounts: accountsOf(1), Output: sim.Range{Min: 80, Max: 80}, Pace: sim.Pace{Delta: time.Second}}
+			inWorld(t, config, poolOf(c.toml+"[log]\nrequests = \""+requests+"\"\n"), func(w *world) {
+				open := w.begin(w.Context(), "s", plainModel)
+				time.Sleep(5 * time.Second)
+				ended := make(chan time.Duration, 1)
+				go func() {
+					began := time.Now()
+					if err := w.end(); err != nil {
+						w.Errorf("run: %v", err)
+					}
+					ended <- time.Since(began)
+				}()
+				time.Sleep(time.Millisecond)
+				if late := w.ask("t", plainModel, true); late.status != 0 {
+					w.Errorf("a request after the signal: %d", late.status)
+				}
+				r := <-open
+				if r.status != 200 || c.cut != errors.Is(r.err, sim.ErrCut) || !c.cut && r.err != nil {
+					w.Errorf("%d, %v", r.status, r.err)
+				}
+				// Shutdown looks for the end of connections now and then.
+				if took := <-ended; took < c.took-time.Second || took > c.took+time.Second {
+					w.Errorf("it took %v", took)
+				}
+				text, err := os.ReadFile(requests)
+				if lines := strings.Count(string(text), "\n"); err != nil || lines != 1 || !strings.Contains(string(text), `"status":200`) {
+					w.Errorf("%v, %d lines: %s", err, lines, text)
+				}
+				synctest.Wait()
+				if got := w.provider.Requests()[0].Outcome; (got == sim.Canceled) != c.cut {
+					w.Errorf("the provider's request ended %q", got)
+				}
+			})
+		})
+	}
+}
+
+// FO-11: a refusal in the place of the first event is seen also when it comes in pieces, after pings and comments.
+func TestRefusalInPieces(t *testing.T) {
+	var pieces []any
+	for _, b := range []byte(": comment\n\n" + ping + errorEvent) {
+		pieces = append(pieces, string(b))
+	}
+	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
+		home := w.mustServe("s", plainModel)
+		w.provider.Inject(home, script(pieces...))
+		if r := w.ask("s", plainModel, true); r.status != 200 || r.err != nil || r.account == home || w.state(home).Cooldown != 5*time.Second {
+			w.Errorf("%d by %s, %v, %s rests %v", r.status, r.account, r.err, home, w.state(home).Cooldown)
+		}
+	})
+}
+
+// OBS-1: the tokens that a stream reports are in its record, for every shape of answer.
+func TestTokensAreCounted(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+		for _, stream := range []bool{true, false} {
+			r := w.ask("s", plainModel, stream)
+			got, want := w.last().Tokens, r.answer.Usage
+			if got == nil || *got != (observe.Tokens{Input: want.Input, Output: want.Output, CacheRead: want.CacheRead, CacheCreation: want.CacheCreation}) {
+				w.Errorf("stream %v: %+v, want %+v", stream, got, want)
+			}
+		}
+		w.provider.Inject("", sim.Failure(400, anthropic.TypeInvalidRequest, "no").Times(1))
+		w.ask("s", plainModel, false)
+		if got := w.last(); got.Tokens != nil || got.BytesOut == 0 || !slices.Equal([]int{got.Status, got.Attempts}, []int{400, 1}) {
+			w.Errorf("record %+v", got)
+		}
+	})
+}
