@@ -95,7 +95,7 @@ func (s *source) refresh(old Token) error {
 	switch {
 	case err != nil:
 		return err
-	case c.access != old && (c.fresh(s.keeper.clock.Now()) || !c.refreshable()):
+	case c.access != old && (!c.expired(s.keeper.clock.Now()) || !c.refreshable()):
 		return nil
 	case !c.refreshable():
 		return ErrNotRefreshable
