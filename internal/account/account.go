@@ -76,7 +76,7 @@ func (a *Account) Token(ctx context.Context) (Token, error) {
 	case err != nil:
 		return Token{}, a.failed(err)
 	case !c.refreshable() && c.expired(now):
-		s.markNeedsLogin(expiredReason)
+		s.markNeedsLogin(c.access, expiredReason)
 		return Token{}, a.failed(fmt.Errorf("%w: %s", ErrNeedsLogin, expiredReason))
 	case !c.refreshable() || c.fresh(now) || !c.expired(now) && s.resting(now):
 		return c.access, nil
@@ -109,9 +109,9 @@ func (a *Account) Renew(ctx context.Context, rejected Token) (Token, error) {
 	return c.access, nil
 }
 
-// MarkNeedsLogin records that the provider refuses the credential itself (a 403, 5-failover). Until the credential
-// changes or works again nothing is refreshed (TOK-7).
-func (a *Account) MarkNeedsLogin(reason string) { a.source.markNeedsLogin(reason) }
+// MarkNeedsLogin records that the provider refuses the credential that this token is of (a 403, 5-failover), unless there
+// is a newer one by now. Until the credential changes or works again nothing is refreshed (TOK-7).
+func (a *Account) MarkNeedsLogin(used Token, reason string) { a.source.markNeedsLogin(used, reason) }
 
 // Confirm records that a request with this token was answered with 2xx, which takes the mark off the account (TOK-7).
 func (a *Account) Confirm(used Token) { a.source.confirm(used) }

@@ -82,7 +82,9 @@ func TestMarkNeedsLogin(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", 400*time.Second)
 		a := w.account()
-		a.MarkNeedsLogin("organization disabled")
+		a.MarkNeedsLogin(secret.New("an older one"), "organization disabled")
+		w.conditions()
+		a.MarkNeedsLogin(secret.New("tok-oat-a#1"), "organization disabled")
 		reason, marked := a.NeedsLogin()
 		w.wants("marked", marked, true)
 		w.wants("reason", reason, "organization disabled")

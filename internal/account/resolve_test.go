@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"shunt/internal/account"
+	"shunt/internal/secret"
 	"shunt/internal/identity"
 )
 
@@ -149,7 +150,7 @@ func TestResolveAgain(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", time.Hour)
 		a := w.account()
-		a.MarkNeedsLogin("x")
+		a.MarkNeedsLogin(secret.New("tok-oat-a#1"), "x")
 		w.conditions("account claude/a needs login")
 		again := w.resolve("renamed pool", sets{"p": {{Name: "a"}}}, []string{"a store::a "})
 		_, marked := again[0].NeedsLogin()
@@ -171,7 +172,7 @@ func TestVariableChanges(t *testing.T) {
 		a := w.resolve("first", s, []string{"a inline:p:a "})[0]
 		w.resolve("same", s, []string{"a inline:p:a "})
 		w.changes()
-		a.MarkNeedsLogin("x")
+		a.MarkNeedsLogin(secret.New("tok-1"), "x")
 		w.env["TOKEN"] = "tok-2"
 		w.resolve("second", s, []string{"a inline:p:a "})
 		w.wants("token", w.token(a), "tok-2")

@@ -191,11 +191,16 @@ func (s *source) needsLogin() (reason string, needed bool) {
 	return s.mark, s.mark != ""
 }
 
-func (s *source) markNeedsLogin(reason string) {
+func (s *source) markNeedsLogin(used Token, reason string) {
 	s.mu.Lock()
-	s.mark = reason
+	current := used == s.current.access
+	if current {
+		s.mark = reason
+	}
 	s.mu.Unlock()
-	s.report()
+	if current {
+		s.report()
+	}
 }
 
 func (s *source) confirm(used Token) {

@@ -255,7 +255,7 @@ func (x *exchange) giveUp(a *attempt, class class, k *kept) {
 		x.hostDowns++
 	}
 	if class == credentialRefused {
-		a.account.MarkNeedsLogin("the provider refuses the credential (403)")
+		a.account.MarkNeedsLogin(a.token, "the provider refuses the credential (403)")
 	}
 	x.r.Record.Rotations = append(x.r.Record.Rotations, observe.Rotation{From: a.Name, Reason: class.String()})
 }
