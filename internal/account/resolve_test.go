@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"shunt/internal/account"
-	"shunt/internal/secret"
 	"shunt/internal/identity"
+	"shunt/internal/secret"
 )
 
 type sets = map[string][]account.Spec
