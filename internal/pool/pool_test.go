@@ -120,20 +120,18 @@ func TestVerdict(t *testing.T) {
 	}{
 		{nil, pool.Verdict{}, false},
 		{[]pool.Account{off}, pool.Verdict{Disabled: 1}, false},
-		{[]pool.Account{account("a"), off, account("a")}, pool.Verdict{Disabled: 1}, true},
+		{[]pool.Account{account("a"), off, account("a")}, pool.Verdict{}, true},
 	} {
 		p := poolOf(tt.accounts...)
-		if v := p.Begin(pool.Request{}).Verdict(); v != tt.verdict {
-			t.Errorf("%v: %+v", tt.accounts, v)
+		s := p.Begin(pool.Request{})
+		_, any := s.Next()
+		if any != tt.any || s.Verdict() != tt.verdict {
+			t.Errorf("%v: candidate %v, %+v", tt.accounts, any, s.Verdict())
 		}
 		for _, s := range p.Snapshot() {
 			if s.Available == s.Disabled {
 				t.Errorf("%v: disabled %v, available %v", s.Name, s.Disabled, s.Available)
 			}
-		}
-		_, any := p.Begin(pool.Request{}).Next()
-		if any != tt.any {
-			t.Errorf("%v: candidate %v without a session", tt.accounts, any)
 		}
 		if _, any = p.Begin(pool.Request{Session: 1}).Next(); any != tt.any {
 			t.Errorf("%v: candidate %v with one", tt.accounts, any)

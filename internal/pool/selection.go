@@ -16,6 +16,7 @@ type Selection struct {
 	denied  []identity.Key // whom their ramps kept from being tried so far
 	current *Health        // who was chosen last
 	slot    *Health        // who counts this request among those it has in hand
+	verdict Verdict        // why the last Next found nobody
 }
 
 // Candidate is an identity chosen for an attempt.
@@ -77,6 +78,9 @@ func (s *Selection) next(worst Group) (Candidate, bool) {
 	now := r.clock.Now()
 	s.release(now)
 	ranked, home := order(s.members, &s.query, now)
+	if len(ranked) == 0 {
+		s.verdict = judge(s.members, &s.query, now)
+	}
 	if len(ranked) == 0 || ranked[0].Group > worst {
 		return Candidate{}, false
 	}
@@ -225,14 +229,22 @@ func (s *Selection) Served(c Candidate, detour bool) (Move, bool) {
 	return Move{From: s.seat.name, To: c.Name, Reason: c.move}, true
 }
 
-// WarnMoved reports, once in the life of a session, that it has moved: an account's reasoning does not follow it to
-// another (SEL-31). The caller asks when the request is one for which that matters.
+// Moved reports whether the session has ever moved and nobody was warned of it (SEL-31).
+func (s *Selection) Moved() bool {
+	r := s.pool.registry
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	seat, _ := s.pool.sessions.Peek(s.query.Session)
+	return seat.moved && !seat.warned
+}
+
+// WarnMoved is Moved, and takes the warning as given: it is true once in the life of a session.
 func (s *Selection) WarnMoved() bool {
 	r := s.pool.registry
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	seat, known := s.pool.sessions.Peek(s.query.Session)
-	if !known || !seat.moved || seat.warned {
+	seat, _ := s.pool.sessions.Peek(s.query.Session)
+	if !seat.moved || seat.warned {
 		return false
 	}
 	seat.warned = true
@@ -240,29 +252,26 @@ func (s *Selection) WarnMoved() bool {
 	return true
 }
 
-// Verdict says why no identity is in the list: how many are out of it for which reason. All zero: there are none.
+// Verdict says why no identity was in the list: how many are out of it for which reason. All zero: there are none.
 type Verdict struct {
 	Disabled, Paused, Capped int
 	Eligible                 time.Time // when the first of the capped comes back (CAP-4); zero without one
 }
 
-// Verdict judges the identities as things stand now, for this request.
-func (s *Selection) Verdict() Verdict {
-	r := s.pool.registry
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := r.clock.Now()
-	var v Verdict
-	for i := range s.members {
-		m := &s.members[i]
-		switch rank(m, &s.query, now).Why {
+// Verdict is why the last Next found nobody.
+func (s *Selection) Verdict() Verdict { return s.verdict }
+
+func judge(members []Member, q *Query, now time.Time) (v Verdict) {
+	for i := range members {
+		m := &members[i]
+		switch rank(m, q, now).Why {
 		case Disabled:
 			v.Disabled++
 		case Paused:
 			v.Paused++
 		case Capped:
 			v.Capped++
-			if until := m.cappedUntil(s.query.Fable, now); v.Eligible.IsZero() || until.Before(v.Eligible) {
+			if until := m.cappedUntil(q.Fable, now); v.Eligible.IsZero() || until.Before(v.Eligible) {
 				v.Eligible = until
 			}
 		}

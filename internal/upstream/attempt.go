@@ -49,6 +49,7 @@ func (p *Pool) Serve(w http.ResponseWriter, r *Request) Outcome {
 			if !x.waitFor(a) {
 				return x.relayKept(a, a.throttle)
 			}
+			x.selection.Resume(a.Candidate)
 		}
 		if !ok {
 			break
@@ -211,11 +212,13 @@ func (x *exchange) relay(a *attempt, class class, response *http.Response) reply
 		Hold:      true,
 		Model:     x.r.restore(),
 		Commit: func(h http.Header) {
-			x.r.Release()
 			x.writeHeader(h, response.Header, a)
 			if class == success {
 				x.succeed(a)
+			} else {
+				x.selection.Release() // RMP-3
 			}
+			x.r.Release()
 		},
 	})
 	if result.Refusal != "" {
@@ -242,6 +245,10 @@ func (x *exchange) succeed(a *attempt) {
 	if move, moved := x.selection.Served(a.Candidate, a.detour); moved {
 		x.r.Record.Move = &observe.Move{From: move.From, To: move.To, Reason: string(move.Reason)}
 		x.log.Info("session moved", "provider", x.name, "session", x.r.Session, "from", move.From, "to", move.To, "reason", move.Reason)
+	}
+	if x.selection.Moved() && losesThinking(x.r) && x.selection.WarnMoved() {
+		x.log.Warn("this session has moved between accounts: the model answers without its earlier reasoning",
+			"provider", x.name, "session", x.r.Session, "account", a.Name, "model", x.r.Model)
 	}
 }
 
@@ -280,6 +287,7 @@ func (x *exchange) relayKept(a *attempt, k *kept) Outcome {
 	if x.r.gone() {
 		return Outcome{}
 	}
+	x.selection.Release() // RMP-3
 	result := relay.Relay(x.w, k.answer(), relay.Options{Commit: func(h http.Header) { x.writeHeader(h, k.header, a) }})
 	x.r.record(k.status, result)
 	return Outcome{Broken: result.Broken}
