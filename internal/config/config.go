@@ -117,6 +117,16 @@ type Provider struct {
 // Pool reports whether the provider's credentials are accounts of shunt's own.
 func (p *Provider) Pool() bool { return p.Auth == ClaudeOAuth }
 
+// Account returns the entry of that name; a pool of the whole store has none for its accounts.
+func (p *Provider) Account(name string) (*Account, bool) {
+	for i := range p.Accounts {
+		if p.Accounts[i].Name == name {
+			return &p.Accounts[i], true
+		}
+	}
+	return nil, false
+}
+
 // Account is one entry of [[providers.<name>.accounts]]. Without Credentials and TokenEnv it is the store's entry of its name.
 type Account struct {
 	Name             string

@@ -1,0 +1,135 @@
+package usage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/identity"
+)
+
+// subject is one identity, and how asking about it goes.
+type subject struct {
+	key identity.Key
+
+	// Guarded by the poller's lock.
+	entries   []Entry
+	due       time.Time
+	asking    bool
+	asked     time.Time // when the last ask began
+	good      time.Time // when the last good answer came; before the first, when asking began
+	failures  int       // in a row
+	refused   bool      // the last failure was about the login
+	condition string    // the name of the condition that holds, if one does
+
+	// renewed belongs to the ask that is under way: for the sake of asking a token was renewed, and no good answer has come since.
+	renewed bool
+}
+
+// eligible is the account to ask with: the first whose login can be refreshed, which a setup token cannot (QUO-21).
+func (s *subject) eligible() (Entry, bool) {
+	for _, e := range s.entries {
+		if e.Account.Refreshable() {
+			return e, true
+		}
+	}
+	return Entry{}, false
+}
+
+// ask asks once about an identity, tells its pools, and decides when to ask again.
+func (p *Poller) ask(ctx context.Context, s *subject, with Entry) {
+	report, sent, err := p.learn(ctx, s, with)
+	if ctx.Err() != nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.asking = false
+	if p.subjects[s.key] != s {
+		return // it has left meanwhile
+	}
+	if err != nil {
+		p.failed(s, with, err)
+		return
+	}
+	p.recovered(s)
+	s.good, s.failures, s.refused, s.renewed = p.clock.Now(), 0, false, false
+	s.rest(p.interval)
+	for _, e := range s.entries {
+		e.Pool.ObserveUsage(s.key, reading(report), sent)
+	}
+}
+
+// errNoToken says that there was no good token to ask with. It cost the provider nothing, the account paces its own
+// refreshes, and it tells the operator what is wrong.
+var errNoToken = errors.New("no token to ask with")
+
+// learn gets a report, and says when it was asked for.
+func (p *Poller) learn(ctx context.Context, s *subject, with Entry) (report anthropic.UsageReport, sent time.Time, err error) {
+	token, err := with.Account.Token(ctx)
+	if err != nil {
+		return report, sent, fmt.Errorf("%w: %w", errNoToken, err)
+	}
+	sent = p.clock.Now()
+	report, err = p.fetch(ctx, with.Base, token)
+	if a := (*answerError)(nil); errors.As(err, &a) && a.status == http.StatusUnauthorized && !s.renewed {
+		// The token ended before its time, and there may be no request for a long while that would find it out.
+		s.renewed = true
+		if _, renewErr := with.Account.Renew(ctx, token); renewErr == nil {
+			err = fmt.Errorf("%w: renewed it, because %w", errNoToken, err)
+		}
+	}
+	return report, sent, err
+}
+
+const (
+	leastPause   = time.Minute    // between two asks, whatever retry-after says (QUO-24)
+	longestPause = time.Hour      // after failures without a retry-after, unless the interval is longer
+	longestWait  = 24 * time.Hour // for a retry-after
+
+	// tolerance is how long asking may fail before the operator is told, and at least three intervals.
+	tolerance = 30 * time.Minute
+)
+
+// failed takes in an ask without a good answer. What is known of the quota stays as it is (QUO-24).
+func (p *Poller) failed(s *subject, with Entry, err error) {
+	var answer *answerError
+	pause := p.interval
+	switch {
+	case errors.Is(err, errNoToken):
+	case errors.As(err, &answer) && answer.hasRetryAfter:
+		pause = max(pause, leastPause, min(answer.retryAfter, longestWait))
+	default:
+		s.failures++
+		pause = max(pause, min(pause<<min(s.failures, 10), longestPause))
+	}
+	s.refused = answer != nil && (answer.status == http.StatusUnauthorized || answer.status == http.StatusForbidden)
+	s.rest(pause)
+
+	about := "account " + with.Provider + "/" + with.Account.Name()
+	p.log.Debug("quota could not be asked for", "account", about, "error", err, "pause", pause)
+	silence := p.clock.Now().Sub(s.good)
+	if errors.Is(err, errNoToken) || silence < max(tolerance, 3*p.interval) {
+		return
+	}
+	if s.condition == "" {
+		s.condition = about + " cannot be asked for its quota"
+	}
+	p.health.Set(s.condition, fmt.Sprintf("for %s there has been no good answer, the last time because %v; "+
+		"until there is one, only answers to requests tell how much is used", silence.Round(time.Minute), err))
+}
+
+// recovered ends the condition of a subject.
+func (p *Poller) recovered(s *subject) {
+	if s.condition != "" {
+		p.health.Clear(s.condition)
+		s.condition = ""
+	}
+}
+
+// rest sets the time of the next ask, by chance up to a tenth later.
+func (s *subject) rest(pause time.Duration) { s.due = s.asked.Add(pause + rand.N(pause/10)) }

@@ -1,0 +1,137 @@
+// Package usage asks the provider how much of each account's quota is used, which it otherwise tells only in its answers.
+// So the scheduler knows where an account stands before anybody has used it through shunt, sees what other programs use,
+// and learns that a rejection no longer holds (QUO-20 to QUO-25, FO-12).
+//
+// The package decides nothing about requests: what it learns it tells the scheduler, and that an ask failed, for whatever
+// reason, it tells nobody but the log and, in the long run, the operator (QUO-24).
+//
+// A [Poller] is safe for concurrent use.
+package usage
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"shunt/internal/account"
+	"shunt/internal/clock"
+	"shunt/internal/identity"
+	"shunt/internal/observe"
+	"shunt/internal/pool"
+)
+
+// Entry is an account of a pool that is to be asked about. Entries of several pools may be one identity.
+type Entry struct {
+	Provider string // the pool's name
+	Base     *url.URL
+	Account  *account.Account
+	Pool     *pool.Pool // is told of what was learnt
+}
+
+// Options are what a Poller works with. All are required, bar the clock.
+type Options struct {
+	Clock     clock.Clock
+	Log       *slog.Logger
+	Health    *observe.Health
+	Interval  time.Duration // between two asks about one identity; positive
+	Transport http.RoundTripper
+}
+
+// Poller asks about each identity of its accounts once in every interval.
+type Poller struct {
+	clock    clock.Clock
+	log      *slog.Logger
+	health   *observe.Health
+	interval time.Duration
+	http     http.Client
+
+	mu       sync.Mutex // never held across I/O
+	subjects map[identity.Key]*subject
+}
+
+// New returns a poller without accounts. It starts nothing; see [Poller.Run].
+func New(o Options) *Poller {
+	return &Poller{
+		clock: o.Clock, log: o.Log, health: o.Health, interval: o.Interval, http: newClient(o.Transport),
+		subjects: map[identity.Key]*subject{},
+	}
+}
+
+// Follow replaces the accounts. An identity that stays keeps its turn, a new one is asked about at once, and one that has
+// gone is forgotten.
+func (p *Poller) Follow(entries []Entry) {
+	byKey := map[identity.Key][]Entry{}
+	for _, e := range entries {
+		byKey[e.Account.Key()] = append(byKey[e.Account.Key()], e)
+	}
+	now := p.clock.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, s := range p.subjects {
+		if byKey[key] == nil {
+			p.recovered(s)
+			delete(p.subjects, key)
+		}
+	}
+	for key, list := range byKey {
+		s := p.subjects[key]
+		if s == nil {
+			s = &subject{key: key, due: now, good: now}
+			p.subjects[key] = s
+		}
+		s.entries = list
+	}
+}
+
+// CredentialChanged has a new login of an identity tried at its usual time, however long the old one was refused.
+func (p *Poller) CredentialChanged(key identity.Key) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.subjects[key]; s != nil && s.refused {
+		s.due = s.asked.Add(p.interval)
+	}
+}
+
+// longestTurn lies between the beginnings of two asks, give or take half of it, so that accounts do not ask in one voice.
+const longestTurn = 500 * time.Millisecond
+
+// Run asks until ctx ends, and returns when nothing is under way any more.
+func (p *Poller) Run(ctx context.Context) {
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	for {
+		s, with, turn := p.next()
+		if s != nil {
+			asking.Go(func() { p.ask(ctx, s, with) })
+		}
+		if p.clock.Sleep(ctx, turn/2+rand.N(turn)) != nil {
+			return
+		}
+	}
+}
+
+// next is the identity whose turn it is, nil if it is nobody's, with the account to ask with, and how long a turn is: short
+// enough for everybody to be asked in half an interval.
+func (p *Poller) next() (s *subject, with Entry, turn time.Duration) {
+	now := p.clock.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, other := range p.subjects {
+		entry, ok := other.eligible()
+		if !ok {
+			p.recovered(other)
+			continue
+		}
+		if !other.asking && !other.due.After(now) && (s == nil || other.due.Before(s.due)) {
+			s, with = other, entry
+		}
+	}
+	if s != nil {
+		s.asking, s.asked = true, now
+	}
+	return s, with, min(longestTurn, p.interval/2/time.Duration(max(1, len(p.subjects))))
+}
