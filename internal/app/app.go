@@ -43,11 +43,12 @@ type App struct {
 	registry  *pool.Registry
 	keeper    *account.Keeper
 	transport *upstream.Transport
-	requests  *observe.RequestLog // nil: off
+	requests  requestLog
 	gateway   *gateway.Gateway
 	server    *http.Server
 
-	config atomic.Pointer[config.Config] // written by New and follow only
+	config  atomic.Pointer[config.Config] // written by New and follow only
+	refused bool                          // the last reload was; follow's own
 }
 
 // New builds an App from a valid configuration. It starts nothing that an end of the process would leave behind, but
@@ -60,10 +61,8 @@ func New(cfg *config.Config, o Options) (*App, error) {
 	if a.keeper, err = newKeeper(a); err != nil {
 		return nil, err
 	}
-	if cfg.Log.Requests != "" {
-		if a.requests, err = observe.OpenRequestLog(cfg.Log.Requests, a.health); err != nil {
-			return nil, err
-		}
+	if err := a.requests.open(cfg.Log.Requests, a.health); err != nil {
+		return nil, err
 	}
 	a.gateway = gateway.New(gateway.Options{Version: o.Version, Log: o.Log, Record: a.record}, a.assemble(cfg))
 	server := &cfg.Server
@@ -84,9 +83,7 @@ const (
 
 func (a *App) record(r *observe.Record) {
 	r.Log(context.Background(), a.options.Log)
-	if a.requests != nil {
-		a.requests.Write(r)
-	}
+	a.requests.write(r)
 	if a.options.OnAnswer != nil {
 		a.options.OnAnswer(r)
 	}
@@ -148,10 +145,7 @@ func (a *App) close() error {
 	defer cancel()
 	err := errors.Join(a.gateway.Wait(ctx), a.keeper.Close(ctx))
 	a.transport.Close()
-	if a.requests != nil {
-		err = errors.Join(err, a.requests.Close())
-	}
-	return err
+	return errors.Join(err, a.requests.close())
 }
 
 // Conditions are the named conditions that hold at present.

@@ -16,9 +16,15 @@ import (
 func (a *App) reload(r config.Reload) {
 	log := a.options.Log
 	if r.Err != nil {
-		a.health.Set(configCondition, "the running configuration stays: "+r.Err.Error())
+		detail := "the running configuration stays: " + r.Err.Error()
+		if a.refused { // the condition tells the log of the first only
+			log.Warn(configCondition, "detail", detail)
+		}
+		a.refused = true
+		a.health.Set(configCondition, detail)
 		return
 	}
+	a.refused = false
 	a.health.Clear(configCondition)
 	for _, w := range r.Warnings {
 		log.Warn(w.String())
@@ -29,10 +35,8 @@ func (a *App) reload(r config.Reload) {
 	if a.options.Level != nil {
 		a.options.Level.Set(r.Config.Log.Level)
 	}
-	if a.requests != nil {
-		if err := a.requests.Reopen(); err != nil {
-			log.Error("the request log goes on in its old file", "error", err)
-		}
+	if err := a.requests.open(r.Config.Log.Requests, a.health); err != nil {
+		log.Error("the request log does not follow the configuration", "error", err)
 	}
 	a.config.Store(r.Config)
 	a.gateway.Swap(a.assemble(r.Config))

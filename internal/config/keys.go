@@ -229,7 +229,7 @@ var logKeys = []key{
 		doc:     "The least level that is logged.",
 	},
 	{
-		name: "format", def: `"auto"`,
+		name: "format", def: `"auto"`, restart: true,
 		binding: to(choice(FormatAuto, FormatText, FormatJSON), func(l *Log) *LogFormat { return &l.Format }),
 		doc:     "`auto` is text on a terminal and JSON elsewhere.",
 	},

@@ -42,7 +42,7 @@ func TestChanged(t *testing.T) {
 		requests = "x"
 	`)
 	const want = "server.bind server.max_concurrent_requests server.limits.max_request_header_bytes server.limits.max_url_length server.timeouts.read_header_ms " +
-		"server.pool.usage_refresh_seconds server.pool.state_path"
+		"server.pool.usage_refresh_seconds server.pool.state_path log.format"
 	if got := strings.Join(Changed(before, after), " "); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

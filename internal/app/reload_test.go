@@ -1,0 +1,371 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/sim"
+)
+
+// reloads are the two ways to have shunt take a new configuration (CFG-50).
+var reloads = map[string]func(w *world, toml string){
+	"SIGHUP": func(w *world, toml string) {
+		w.must(os.WriteFile(w.file, []byte(toml), 0o600))
+		w.hangUp()
+	},
+	"content": func(w *world, toml string) {
+		w.replace(w.file, []byte(toml))
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+	},
+}
+
+// hangUp is a SIGHUP, after which the file has been looked at.
+func (w *world) hangUp() {
+	w.hup <- struct{}{}
+	time.Sleep(time.Millisecond)
+	synctest.Wait()
+}
+
+func (w *world) reload(toml string) { reloads["SIGHUP"](w, toml) }
+
+func inBoth(t *testing.T, provider sim.Config, toml string, test func(w *world, reload func(toml string))) {
+	for name, reload := range reloads {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, provider, toml, func(w *world) {
+				test(w, func(toml string) { reload(w, toml) })
+			})
+		})
+	}
+}
+
+// CFG-50, SEL-1, SEL-30: an account that is switched off by a reload loses its sessions, and only those move; when it is
+// switched on again they come home.
+func TestReloadSwitchesAnAccountOffAndOn(t *testing.T) {
+	list := func(keys ...string) string { return poolOf(listed("a") + listed("b", keys...) + listed("c")) }
+	inBoth(t, sim.Config{Accounts: accountsOf(3)}, list(), func(w *world, reload func(string)) {
+		homes := w.homes()
+		reload(list("disabled = true"))
+		before := w.seen()
+		for session, home := range homes {
+			got := w.mustServe(session, plainModel)
+			move := w.last().Move
+			switch {
+			case home == "b" && (got == "b" || move == nil || move.Reason != "disabled" || move.From != "b" || move.To != got):
+				w.Errorf("%s of b is with %s: %+v", session, got, move)
+			case home != "b" && (got != home || move != nil):
+				w.Errorf("%s of %s is with %s: %+v", session, home, got, move)
+			}
+		}
+		for _, account := range w.calls(before) {
+			if account == "b" {
+				w.Errorf("a disabled account was called")
+			}
+		}
+		reload(list())
+		for session, home := range homes {
+			w.wants(session, w.mustServe(session, plainModel), home)
+			if move := w.last().Move; (move != nil) != (home == "b") || move != nil && move.Reason != "returned" {
+				w.Errorf("%s of %s: %+v", session, home, move)
+			}
+		}
+	})
+}
+
+// CFG-51, SEL-12: quota, cooldowns, counters and whose turn it is survive a reload, even one that takes the account out
+// for a while.
+func TestReloadKeepsWhatIsKnown(t *testing.T) {
+	inBoth(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world, reload func(string)) {
+		for _, name := range []string{"a", "b", "c", "a"} {
+			w.wants("turn", w.mustServe("", plainModel), name)
+		}
+		w.provider.Inject("b", sim.Rejected(anthropic.FiveHour).RetryAfter("3000").Times(1))
+		w.wants("served by", w.mustServe("", plainModel), "c")
+		before, at := w.state("b"), time.Now()
+		for _, toml := range []string{
+			poolOf(listed("a") + listed("b") + listed("c")), poolOf(listed("a") + listed("c")), poolOf(listed("a", "disabled = true")),
+			"[providers.anthropic]\nauth = \"passthrough\"\nbase_url = \"" + providerURL + "\"\n", poolOf(""),
+		} {
+			reload(toml)
+		}
+		after := w.state("b")
+		w.wants("rests", after.Cooldown, before.Cooldown-time.Since(at))
+		w.wants("cause", after.Cause, before.Cause)
+		w.wants("requests", after.Requests, before.Requests)
+		w.wants("rotations", after.Rotations, before.Rotations)
+		w.wants("quota", after.Quota, before.Quota)
+		w.wants("turn afterwards", w.mustServe("", plainModel), "c")
+	})
+}
+
+// CFG-50: a file with a mistake changes nothing, and the log says why, once for each version of the file.
+func TestBrokenFileChangesNothing(t *testing.T) {
+	const condition = "configuration not reloaded"
+	good := poolOf(listed("a"))
+	for name, c := range map[string]struct {
+		toml  string
+		words []string
+	}{
+		"syntax":      {good + "\n[server", []string{"shunt.toml"}},
+		"unknown key": {good + "\n[server]\nbnid = \"127.0.0.1:1\"\n", []string{"bnid", "bind"}},
+		"bad value":   {poolOf(listed("a", "threshold = 2")), []string{"threshold"}},
+		"no provider": {"[server]\ndefault_provider = \"nope\"\n", []string{"default_provider"}},
+		"not https":   {"[providers.anthropic]\nauth = \"claude_oauth\"\nbase_url = \"http://example.com\"\n", []string{"base_url"}},
+		"empty":       {"", []string{"empty"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBoth(t, sim.Config{Accounts: accountsOf(1)}, good, func(w *world, reload func(string)) {
+				w.provider.Inject("a", sim.ServerError(500).Times(1))
+				w.ask("", plainModel, true)
+				reload(c.toml)
+				w.wants("conditions", w.conditions(), condition)
+				w.wants("log lines", w.logged("running configuration stays"), 1)
+				w.wants("log lines that say why", w.logged(append(c.words, "running configuration stays")...), 1)
+				w.wants("cause", w.state("a").Cause.String(), "server_error")
+				w.wants("served by", w.mustServe("", plainModel), "a")
+				time.Sleep(time.Minute)
+				w.wants("log lines after a minute", w.logged("running configuration stays"), 1)
+
+				reload(good + "\nanother = \"mistake\"\n")
+				w.wants("log lines of another mistake", w.logged("running configuration stays", "another"), 1)
+				w.wants("conditions", w.conditions(), condition)
+
+				reload(good)
+				w.wants("conditions after the repair", w.conditions(), "")
+				w.wants("served by", w.mustServe("", plainModel), "a")
+			})
+		})
+	}
+}
+
+// CFG-50: nor does a file that is gone, or a directory in its place.
+func TestMissingFileChangesNothing(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+		w.must(os.Remove(w.file))
+		time.Sleep(2 * time.Second)
+		w.wants("conditions without a file", w.conditions(), "configuration not reloaded")
+		w.must(os.Mkdir(w.file, 0o700))
+		w.hangUp()
+		w.wants("log lines", w.logged("running configuration stays"), 2)
+		w.mustServe("", plainModel)
+		w.must(os.Remove(w.file))
+		w.must(os.WriteFile(w.file, []byte(poolOf("")), 0o600))
+		time.Sleep(2 * time.Second)
+		w.wants("conditions with one", w.conditions(), "")
+	})
+}
+
+// CFG-51: a setting that needs a restart is named when it changes, and goes on as it was; the others of the same file
+// take effect.
+func TestRestartOnlySettings(t *testing.T) {
+	inBoth(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world, reload func(string)) {
+		reload(`[server]
+bind = "127.0.0.1:4001"
+max_concurrent_requests = 1
+[server.limits]
+max_request_header_bytes = 10
+max_url_length = 5
+max_request_bytes = 1000
+[server.timeouts]
+read_header_ms = 1
+[log]
+format = "json"
+` + poolOf(listed("b")))
+		for _, key := range []string{
+			"server.bind", "server.max_concurrent_requests", "server.limits.max_request_header_bytes", "server.limits.max_url_length",
+			"server.timeouts.read_header_ms", "log.format",
+		} {
+			w.wants("log lines about "+key, w.logged("next start", "key="+key), 1)
+		}
+		w.wants("log lines", w.logged("next start"), 6)
+		w.wants("served by", w.mustServe("", plainModel), "b")
+		body := bodyFor(plainModel, true)
+		large := w.post(w.Context(), sim.MessagesPath, "", body[:len(body)-1]+`,"x":"`+strings.Repeat("x", 1000)+`"}`)
+		w.wants("status of a large body", large.status, http.StatusRequestEntityTooLarge)
+	})
+}
+
+// CFG-50: where a provider is and how it is spoken to changes with the next request; one that has begun goes on with what
+// it began with, its resends included.
+func TestReloadMovesAProvider(t *testing.T) {
+	inBoth(t, sim.Config{Accounts: append(accountsOf(1), sim.Account{Name: "paid", APIKey: "paid-key"})}, poolOf(""), func(w *world, reload func(string)) {
+		host := func() string {
+			requests := w.provider.Requests()
+			return requests[len(requests)-1].Host
+		}
+		w.mustServe("s", plainModel)
+		w.wants("host", host(), "127.0.0.1:8001")
+
+		w.provider.Inject("a", sim.Throttled("5").Times(1))
+		begun := w.start(w.Context(), "s")
+		synctest.Wait()
+		reload("[providers.anthropic]\nauth = \"claude_oauth\"\nbase_url = \"http://localhost:9009/base\"\n")
+		before := w.seen()
+		r := w.ask("s", plainModel, true)
+		w.wants("status", r.status, http.StatusNotFound) // the simulated provider knows no such path
+		w.wants("host", host(), "localhost:9009")
+		w.wants("path", w.provider.Requests()[before].Path, "/base"+sim.MessagesPath)
+		if r := <-begun; r.status != http.StatusOK || r.account != "a" {
+			w.Errorf("the request before: %d by %q", r.status, r.account)
+		}
+		w.wants("host of the request before", host(), "127.0.0.1:8001")
+
+		for _, c := range []struct{ keys, header, account string }{
+			{"auth = \"passthrough\"", "Bearer the-clients-own", ""},
+			{"auth = \"api_key\"\napi_key_env = \"TEST_KEY\"", "Bearer paid-key", ""},
+			{"auth = \"claude_oauth\"", "Bearer " + w.provider.Token("a"), "a"},
+		} {
+			reload("[providers.anthropic]\nbase_url = \"" + providerURL + "\"\n" + c.keys + "\n")
+			w.wants(c.keys, w.ask("s", plainModel, true).account, c.account)
+			synctest.Wait()
+			requests := w.provider.Requests()
+			w.wants("authorization", requests[len(requests)-1].Header.Get("Authorization"), c.header)
+		}
+	})
+}
+
+// CFG-50, ID-1: the default provider changes with the next request; two pools that list one entry of the store share what
+// is known of it, and their sessions.
+func TestReloadSwitchesTheDefaultProvider(t *testing.T) {
+	pools := func(name string) string {
+		return "[server]\ndefault_provider = \"" + name + "\"\n" + poolOf("") +
+			"[providers.other]\nauth = \"claude_oauth\"\nbase_url = \"" + providerURL + "\"\n[[providers.other.accounts]]\nname = \"a\"\n"
+	}
+	inBoth(t, sim.Config{Accounts: accountsOf(2)}, pools("anthropic"), func(w *world, reload func(string)) {
+		w.provider.Inject("a", sim.ServerError(500).Times(1))
+		w.mustServe("", plainModel)
+		w.mustServe("", plainModel)
+		rests := w.state("a").Cooldown
+		if rests == 0 {
+			w.Fatalf("a does not rest")
+		}
+		other := w.app.Pool("other")
+		if len(other) != 1 || other[0].Cooldown != rests {
+			w.Errorf("the other pool: %+v", other)
+		}
+		w.provider.Inject("a", sim.Throttled("5").Times(1))
+		begun := w.start(w.Context(), "")
+		synctest.Wait()
+		reload(pools("other"))
+		r := w.ask("", plainModel, true)
+		w.wants("served by", r.account, "a")
+		w.wants("x-gateway-upstream", r.header.Get("X-Gateway-Upstream"), "other")
+		w.wants("rests in the first pool", w.state("a").Cooldown, time.Duration(0))
+		w.wants("x-gateway-upstream of a request before", (<-begun).header.Get("X-Gateway-Upstream"), "anthropic")
+		w.stale("a")
+		second()
+		w.mustServe("", plainModel)
+		w.wants("refreshes", len(w.refreshes()), 1)
+	})
+}
+
+// SEL-20, CFG-50: a threshold that changes moves the sessions of an account that is now near its quota, and brings them
+// back.
+func TestReloadChangesThresholds(t *testing.T) {
+	list := func(keys ...string) string { return poolOf(listed("a", keys...) + listed("b")) }
+	inBoth(t, sim.Config{Accounts: accountsOf(2)}, list(), func(w *world, reload func(string)) {
+		w.provider.Fill("a", anthropic.FiveHour, 0.6)
+		homes := w.homes()
+		reload(list("threshold_5h = 0.5"))
+		for session := range homes {
+			w.wants(session, w.mustServe(session, plainModel), "b")
+		}
+		reload(list("threshold_5h = 0.7"))
+		for session, home := range homes {
+			w.wants(session, w.mustServe(session, plainModel), home)
+		}
+	})
+}
+
+// CFG-4, CFG-50: a SIGHUP resolves references anew although the file is the same, and a SIGHUP that changes nothing is
+// harmless.
+func TestHangupResolvesReferences(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, "placeholder = 1", func(w *world) {
+		for range 3 {
+			w.hangUp()
+		}
+		w.mustServe("", plainModel)
+		w.must(os.WriteFile(w.at("url"), []byte("http://localhost:9009\n"), 0o600))
+		time.Sleep(5 * time.Second)
+		w.mustServe("", plainModel)
+		w.hangUp()
+		w.mustServe("", plainModel)
+		var hosts []string
+		for _, r := range w.provider.Requests() {
+			hosts = append(hosts, r.Host)
+		}
+		w.wants("hosts", strings.Join(hosts, " "), "127.0.0.1:8001 127.0.0.1:8001 localhost:9009")
+	}, func(w *world) {
+		w.must(os.WriteFile(w.at("url"), []byte(providerURL), 0o600))
+		w.must(os.WriteFile(w.file, []byte("[providers.anthropic]\nauth = \"claude_oauth\"\nbase_url = \"${file:"+w.at("url")+"}\"\n"), 0o600))
+	})
+}
+
+// CFG-50: requests do not notice that shunt is reloaded all the time, nor that the store changes.
+func TestRequestsDuringReloads(t *testing.T) {
+	list := func(i int) string {
+		return poolOf(listed("a", fmt.Sprintf("priority = %d", i)) + listed("b", fmt.Sprintf("disabled = %v", i%2 == 0)) + listed("c"))
+	}
+	inWorld(t, sim.Config{Accounts: accountsOf(3), Pace: sim.Pace{FirstByte: 30 * time.Millisecond, Delta: time.Millisecond}}, list(0), func(w *world) {
+		var clients sync.WaitGroup
+		for i := range 20 {
+			clients.Go(func() {
+				for range 10 {
+					if r := w.ask(fmt.Sprint(i), plainModel, true); r.status != 200 || r.err != nil {
+						w.Errorf("%d, %v: %s", r.status, r.err, r.body)
+					}
+				}
+			})
+		}
+		for i := range 50 {
+			w.must(os.WriteFile(w.file, []byte(list(i)), 0o600))
+			w.hup <- struct{}{}
+			w.put("c", w.provider.Login("c"))
+			time.Sleep(11 * time.Millisecond)
+		}
+		clients.Wait()
+	})
+}
+
+// CFG-50, [log]: the level and the request log follow a reload.
+func TestReloadChangesTheLog(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+		first, later := w.at("first.log"), w.at("later.log")
+		lines := func(path string) int {
+			time.Sleep(time.Second)
+			data, err := os.ReadFile(path)
+			if err != nil && !os.IsNotExist(err) {
+				w.Fatal(err)
+			}
+			return strings.Count(string(data), "\n")
+		}
+		log := func(keys string) { w.reload(poolOf("") + "[log]\n" + keys + "\n") }
+		log(`requests = "` + first + `"`)
+		w.mustServe("", plainModel)
+		w.wants("records after the log was switched on", lines(first), 1)
+		log(`requests = "` + later + `"`)
+		w.mustServe("", plainModel)
+		w.wants("records in the first", lines(first), 1)
+		w.wants("records in the later", lines(later), 1)
+		w.must(os.Rename(later, later+".1"))
+		w.hangUp()
+		w.mustServe("", plainModel)
+		w.wants("records after a rotation", lines(later), 1)
+		log(`requests = "/proc/none/requests.log"`)
+		w.mustServe("", plainModel)
+		w.wants("records where the new one cannot be opened", lines(later), 2)
+		w.wants("log lines", w.logged("level=ERROR", "request log"), 1)
+		log(`level = "error"`)
+		before := w.logged("msg=request")
+		w.mustServe("", plainModel)
+		w.wants("records after the log was switched off", lines(later), 2)
+		w.wants("request lines of the log", w.logged("msg=request"), before)
+	})
+}

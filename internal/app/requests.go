@@ -1,0 +1,47 @@
+package app
+
+import (
+	"sync"
+
+	"shunt/internal/observe"
+)
+
+// requestLog is the request log that the configuration names, if it names one: after a reload it may be another.
+type requestLog struct {
+	mu   sync.RWMutex // held while a record is handed over, so that a log that is being closed gets none
+	log  *observe.RequestLog
+	path string
+}
+
+func (l *requestLog) write(r *observe.Record) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.log != nil {
+		l.log.Write(r)
+	}
+}
+
+// open has records written to the file at path from now on, or to none where that is empty. The file that is in use
+// already is opened anew, as log rotation needs it. On an error everything stays as it was.
+func (l *requestLog) open(path string, health *observe.Health) error {
+	if l.log != nil && path == l.path {
+		return l.log.Reopen()
+	}
+	var next *observe.RequestLog
+	if path != "" {
+		var err error
+		if next, err = observe.OpenRequestLog(path, health); err != nil {
+			return err
+		}
+	}
+	l.mu.Lock()
+	last := l.log
+	l.log, l.path = next, path
+	l.mu.Unlock()
+	if last == nil {
+		return nil
+	}
+	return last.Close()
+}
+
+func (l *requestLog) close() error { return l.open("", nil) }
