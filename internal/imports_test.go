@@ -21,8 +21,9 @@ var allowed = map[string]string{
 	"relay":    "anthropic",
 	"upstream": "anthropic quota pool account relay observe",
 	"gateway":  "anthropic config upstream relay observe",
+	"usage":    "anthropic quota pool account observe",
 	"sim":      "anthropic quota pool observe",
-	"app":      "anthropic quota config state pool oauth account relay upstream gateway observe sim",
+	"app":      "anthropic quota config state pool oauth account relay upstream gateway usage observe sim",
 	"cli":      "app config account oauth observe sim",
 
 	"state/statetest": "state",

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"shunt/internal/account"
+	"shunt/internal/identity"
 	"shunt/internal/oauth"
 )
 
@@ -25,8 +26,15 @@ func newKeeper(a *App) (*account.Keeper, error) {
 	}
 	return account.NewKeeper(account.Options{
 		Clock: a.options.Clock, Log: a.options.Log, Health: a.health, StoreDir: store, Getenv: getenv,
-		OAuth: oauth.NewClient(vendor, transport), OnChange: a.registry.CredentialChanged,
+		OAuth: oauth.NewClient(vendor, transport), OnChange: a.credentialChanged,
 	}), nil
+}
+
+func (a *App) credentialChanged(key identity.Key) {
+	a.registry.CredentialChanged(key)
+	if a.poller != nil {
+		a.poller.CredentialChanged(key)
+	}
 }
 
 func lookup(env []string, name string) (value string) {

@@ -20,6 +20,7 @@ import (
 	"shunt/internal/observe"
 	"shunt/internal/pool"
 	"shunt/internal/upstream"
+	"shunt/internal/usage"
 )
 
 // Options are what a configuration does not say.
@@ -43,6 +44,7 @@ type App struct {
 	registry  *pool.Registry
 	keeper    *account.Keeper
 	transport *upstream.Transport
+	poller    *usage.Poller       // nil: off
 	requests  requestLog
 	gateway   *gateway.Gateway
 	server    *http.Server
@@ -57,6 +59,7 @@ func New(cfg *config.Config, o Options) (*App, error) {
 	a := &App{options: o, health: observe.NewHealth(o.Log, o.Clock), registry: pool.NewRegistry(o.Clock)}
 	a.config.Store(cfg)
 	a.transport = upstream.NewTransport(o.Dial)
+	a.poller = newPoller(a, &cfg.Server.Pool)
 	var err error
 	if a.keeper, err = newKeeper(a); err != nil {
 		return nil, err
@@ -105,6 +108,9 @@ func (a *App) Run(ctx context.Context, l net.Listener, hup <-chan struct{}) erro
 	var tasks sync.WaitGroup
 	tasks.Go(func() { a.keeper.Run(background) })
 	tasks.Go(func() { a.follow(background, hup) })
+	if a.poller != nil {
+		tasks.Go(func() { a.poller.Run(background) })
+	}
 
 	failed := make(chan error, 1)
 	go func() { failed <- a.server.Serve(l) }()

@@ -7,8 +7,6 @@ import (
 	"shunt/internal/account"
 	"shunt/internal/config"
 	"shunt/internal/gateway"
-	"shunt/internal/pool"
-	"shunt/internal/quota"
 	"shunt/internal/upstream"
 )
 
@@ -87,7 +85,13 @@ func (a *App) assemble(cfg *config.Config) *gateway.State {
 	upstreams := make(map[string]upstream.Upstream, len(cfg.Providers))
 	for i := range cfg.Providers {
 		p := &cfg.Providers[i]
+		if p.Pool() {
+			a.registry.Pool(p.Name).Configure(members(&cfg.Server.Pool, p, resolved[p.Name]), policy(&cfg.Server.Pool))
+		}
 		upstreams[p.Name] = a.upstream(p, resolved[p.Name])
+	}
+	if a.poller != nil {
+		a.poller.Follow(a.polled(cfg, resolved))
 	}
 	return &gateway.State{Config: cfg, Upstreams: upstreams}
 }
@@ -95,10 +99,8 @@ func (a *App) assemble(cfg *config.Config) *gateway.State {
 func (a *App) upstream(p *config.Provider, accounts []*account.Account) upstream.Upstream {
 	switch p.Auth {
 	case config.ClaudeOAuth:
-		scheduler := a.registry.Pool(p.Name)
-		scheduler.Configure(members(p, accounts), pool.Policy{})
 		return upstream.NewPool(upstream.PoolOptions{
-			Name: p.Name, Base: p.BaseURL, Scheduler: scheduler, Accounts: accounts,
+			Name: p.Name, Base: p.BaseURL, Scheduler: a.registry.Pool(p.Name), Accounts: accounts,
 			Transport: a.transport, Clock: a.options.Clock, Log: a.options.Log,
 		})
 	case config.APIKey:
@@ -120,30 +122,4 @@ func specsOf(p *config.Provider) []account.Spec {
 		}
 	}
 	return specs
-}
-
-// defaultPriority is that of an account which the configuration does not list (CFG-12).
-const defaultPriority = 100
-
-// members joins what the configuration says of accounts with who they are.
-func members(p *config.Provider, accounts []*account.Account) []pool.Account {
-	configured := make(map[string]*config.Account, len(p.Accounts))
-	for i := range p.Accounts {
-		configured[p.Accounts[i].Name] = &p.Accounts[i]
-	}
-	all := make([]pool.Account, len(accounts))
-	for i, a := range accounts {
-		all[i] = pool.Account{Name: a.Name(), Key: a.Key(), Priority: defaultPriority, Soft: quota.Soft(quota.DefaultHard)}
-		if c := configured[a.Name()]; c != nil {
-			all[i].Priority, all[i].Disabled = c.Priority, c.Disabled
-			all[i].Soft = quota.Soft(quota.DefaultHard, setting(c.Thresholds))
-		}
-	}
-	return all
-}
-
-func setting(f config.Fractions) quota.Setting {
-	return quota.Setting{All: f.All, Window: [quota.Windows]*float64{
-		quota.FiveHour: f.FiveHour, quota.SevenDay: f.SevenDay, quota.Fable: f.Fable,
-	}}
 }
