@@ -1,0 +1,15 @@
+package e2e
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// The binary knows what it was built from: a release's tag or a commit.
+func TestVersionComesFromTheBuild(t *testing.T) {
+	out, err := exec.Command(shuntPath, "version").Output()
+	if err != nil || !strings.HasPrefix(string(out), "shunt v") {
+		t.Errorf("shunt version: %q, %v", out, err)
+	}
+}
