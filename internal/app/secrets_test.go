@@ -1,0 +1,123 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/sim"
+)
+
+// TestNothingIsGivenAway plants recognisable secrets wherever a client or an account has some, has everything go wrong
+// that can, and looks for them in the log at its most talkative, in the request log, in the conditions and in all that
+// shunt says itself (OBS-1, ERR-3, AUTH-2b).
+func TestNothingIsGivenAway(t *testing.T) {
+	const (
+		prompt  = "planted-prompt"
+		query   = "planted-query"
+		session = "planted-session"
+		header  = "planted-header"
+	)
+	requests := filepath.Join(t.TempDir(), "requests.jsonl")
+	talkative := func(w *world) { w.level.Set(slog.LevelDebug) }
+	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf("[log]\nlevel = \"debug\"\nrequests = \""+requests+"\"\n[server.limits]\nmax_url_length = 300\n"), func(w *world) {
+		planted := []string{prompt, query, session, header, "sk-ant-", "planted-device", "sim text"} // the last is what answers say
+		client := with(minimal, "Authorization", "Bearer "+header, "X-Api-Key", header, "Cookie", header, "X-Claude-Code-Session-Id", session,
+			"X-Shunt-Token", header, "X-Forwarded-For", header, "X-Custom", header)
+		body := func(stream bool) string {
+			return fmt.Sprintf(`{"model":"%s","stream":%v,"max_tokens":9,"messages":[{"role":"user","content":"%s"}],"system":"%s","metadata":{"user_id":"{\"device_id\":\"planted-device\",\"account_uuid\":\"planted-device\"}"}}`,
+				plainModel, stream, prompt, prompt)
+		}
+		target := sim.MessagesPath + "?key=" + query
+		var own []string // all that shunt said itself
+		ask := func(target string, h http.Header, body string) {
+			got := w.send(target, h, body)
+			told := fmt.Sprint(got.header)
+			if got.header["X-Gateway-Upstream"] == nil {
+				told += got.body
+			}
+			own = append(own, told)
+		}
+		everything := func() {
+			for _, f := range faults(
+				sim.SlowHeaders(0), sim.Rejected(anthropic.FiveHour), sim.Throttled("2"), sim.Throttled("90"), sim.Unauthorized(), sim.Overloaded(), sim.ServerError(500),
+				sim.CredentialForbidden(), sim.ModelForbidden(), sim.ResetConnection(), sim.Hang(), sim.Redirect("/elsewhere"), sim.ErrorStream(anthropic.TypeOverloaded),
+				sim.Cut(3), sim.Truncate(3), sim.Failure(400, anthropic.TypeInvalidRequest, prompt+" is too long"), sim.Respond(stall(500)),
+			) {
+				w.provider.Inject("", f)
+				for _, stream := range []bool{true, false} {
+					ask(target, client, body(stream))
+				}
+				ctx, leave := context.WithTimeout(w.Context(), time.Second)
+				w.sendIn(ctx, target, client, body(true))
+				leave()
+				w.provider.Clear("")
+			}
+		}
+		everything()
+		for _, bad := range []string{
+			"", prompt, "[" + body(true) + "]", body(true)[:100], body(true) + prompt, `{"` + prompt + `":1}`, `{"model":{"` + prompt + `":1}}`,
+			strings.Replace(body(true), "{", `{"model":"`+prompt+`",`, 1), "\xff" + prompt,
+		} {
+			ask(target, client, bad)
+		}
+		for _, wrong := range []string{"/v1/" + query, "/v1/messages/" + query, "/v1/messages?" + strings.Repeat(query, 100)} {
+			ask(wrong, client, body(true))
+		}
+		ask(target, with(client, "Content-Encoding", header), body(true))
+		ask(target, with(client, "Origin", "https://"+header+".example"), body(true))
+		ask(target, with(client, "X-Flood", strings.Repeat(header, 10_000)), body(true))
+
+		// The logins break too: refused, unreachable, unreadable.
+		for _, f := range faults(sim.InvalidGrant(), sim.ServerError(500).On(sim.TokenPath), sim.ResetConnection().On(sim.TokenPath)) {
+			for _, name := range w.provider.Accounts() {
+				planted = append(planted, w.provider.Token(name))
+				w.write(name, w.provider.Login(name))
+				w.provider.ExpireTokens(name)
+			}
+			time.Sleep(2 * time.Second)
+			w.provider.Inject("", f)
+			everything()
+			w.provider.Inject("", f)
+			ask(target, client, body(true))
+			w.provider.Clear("")
+		}
+		w.write("a", []byte(`{"claudeAiOauth":{"accessToken":"sk-ant-half`))
+		w.write("b", []byte(`{"claudeAiOauth":{"accessToken":"sk-ant-blank ","expiresAt":"sk-ant-number"}}`))
+		time.Sleep(2 * time.Second)
+		ask(target, client, body(true))
+		w.upstream.Close()
+		w.provider.Inject("", sim.ResetConnection())
+		everything()
+		if err := w.end(); err != nil {
+			w.Error(err)
+		}
+
+		lines, err := os.ReadFile(requests)
+		if n := strings.Count(string(lines), "\n"); err != nil || n != len(w.records) || n < 200 || !strings.Contains(w.log.String(), "level=DEBUG") {
+			w.Errorf("too little to look at: %v, %d lines of %d", err, n, len(w.records))
+		}
+		records, err := json.Marshal(w.records)
+		if err != nil {
+			w.Error(err)
+		}
+		for place, text := range map[string]string{
+			"log": w.log.String(), "request log": string(lines), "records": string(records), "conditions": fmt.Sprint(w.app.Conditions()),
+			"answers of shunt's own": strings.Join(own, "\n"),
+		} {
+			for _, secret := range planted {
+				if at := strings.Index(text, secret); at >= 0 {
+					w.Errorf("%q is in the %s: %q", secret, place, text[max(0, at-300):min(len(text), at+50)])
+				}
+			}
+		}
+	}, talkative)
+}
