@@ -140,8 +140,8 @@ func TestDiskFails(t *testing.T) {
 		w.tokenFails(a, *lock)
 		w.wants("calls", w.count(), 0)
 		*lock, *list = nil, errors.New("permission denied")
-		w.resolve("no directory", sets{"p": nil}, []string{}, "the account store cannot be read: permission denied")
-		w.resolve("again", sets{"p": nil}, []string{})
+		w.resolve("no directory", sets{"p": nil}, []string{"a store::a "}, "the account store cannot be read: permission denied")
+		w.resolve("again", sets{"p": nil}, []string{"a store::a "})
 		*list = nil
 		w.wants("token", w.token(w.account()), "tok-oat-a#2")
 		w.conditions()

@@ -69,8 +69,9 @@ type Keeper struct {
 	close context.CancelCauseFunc
 	work  sync.WaitGroup // refreshes and retried writes
 
-	resolving sync.Mutex // one Resolve at a time; guards warned
+	resolving sync.Mutex // one Resolve at a time; guards warned and seen
 	warned    map[string]bool
+	seen      map[identity.Key]bool // the identities that there were at any time
 
 	mu      sync.Mutex // guards what follows; never held with a source's lock or across I/O
 	closed  bool
@@ -105,6 +106,7 @@ func NewKeeper(o Options) *Keeper {
 		changes:    make(chan struct{}, 1),
 		rewatch:    make(chan struct{}, 1),
 		warned:     map[string]bool{},
+		seen:       map[identity.Key]bool{},
 		sources:    map[place]*source{},
 		stores:     map[string]state.Store{},
 	}

@@ -10,6 +10,7 @@ func (s *source) after(changed bool) {
 	}
 	s.mu.Lock()
 	keys := s.keys
+	s.untold = len(keys) == 0 // a new file, perhaps of a known identity: settle tells of it
 	s.mu.Unlock()
 	for _, key := range keys {
 		s.keeper.onChange(key)

@@ -79,6 +79,7 @@ func (k *Keeper) readStore(w *warner) []*source {
 	names, err := documents.List(context.WithoutCancel(k.ctx))
 	if err != nil {
 		w.once(fmt.Sprintf("the account store cannot be read: %v", err))
+		names = k.known(k.storeDir)
 	}
 	var sources []*source
 	for _, name := range names {
@@ -93,6 +94,18 @@ func (k *Keeper) readStore(w *warner) []*source {
 		sources = append(sources, s)
 	}
 	return sources
+}
+
+// known are the names of the documents of a directory that are in use, in byte order.
+func (k *Keeper) known(dir string) []string {
+	var names []string
+	for _, s := range k.all() {
+		if s.dir == dir {
+			names = append(names, s.name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // locate finds the source of a configured entry (ACC-1..3).
@@ -188,8 +201,18 @@ func (k *Keeper) settle(entries []*entry, store []*source) {
 	for _, s := range all {
 		s.mu.Lock()
 		s.titles, s.keys = titles[s], keys[s]
+		news := s.untold && len(s.keys) > 0
+		s.untold = s.untold && !news
 		s.mu.Unlock()
 		s.report()
+		for _, key := range keys[s] {
+			if news && k.seen[key] && k.onChange != nil {
+				k.onChange(key)
+			}
+		}
+	}
+	for _, e := range entries {
+		k.seen[e.key] = true
 	}
 	if differs {
 		k.signal(k.rewatch)

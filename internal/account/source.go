@@ -53,6 +53,7 @@ type source struct {
 	warned state.Version
 	titles []string // the entries that lead here, "provider/name"
 	keys   []identity.Key
+	untold bool // the credential changed before anybody could be told whose it is
 }
 
 // unreadable is an error that says nothing of the document: the disk failed, or for now forbids reading.

@@ -39,7 +39,8 @@ func (w *warner) unusable(e *entry) {
 	}
 }
 
-// aliases warns of entries of one pool that are the same account (ID-3, CFG-45).
+// aliases warns of entries of one pool that are the same account (ID-3, CFG-45). Where the configuration alone tells,
+// loading it has warned already.
 func (w *warner) aliases(entries []*entry) {
 	type group struct {
 		provider string
@@ -55,13 +56,17 @@ func (w *warner) aliases(entries []*entry) {
 		if len(same) < 2 || same[0] != first {
 			continue
 		}
-		where := "of the account store"
+		where, configured := "of the account store", true
 		var names []string
 		for _, e := range same {
 			names = append(names, e.spec.Name)
+			configured = configured && e.spec.UUID != ""
 			if !e.stored {
 				where = "of " + e.spec.Provider
 			}
+		}
+		if configured {
+			continue
 		}
 		w.once(fmt.Sprintf("the entries %s %s are the same account and count as one", strings.Join(names, " and "), where))
 	}

@@ -288,7 +288,7 @@ func TestStoreDirectoryUnreadableForAMoment(t *testing.T) {
 		second()
 		w.wants("members", w.members(), "a b")
 		w.hup <- struct{}{}
-		synctest.Wait()
+		second()
 		w.wants("members after a reload", w.members(), "a b")
 		w.mustServe("", plainModel)
 		w.wants("warnings", w.logged("WARN", "store"), 1)

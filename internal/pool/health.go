@@ -17,6 +17,8 @@ type Health struct {
 
 	ramp      ramp
 	cooldowns [cooldownKinds]cooldown
+
+	credentialSince time.Time // when it was replaced last; zero = not yet
 }
 
 // Cooldowns are kept apart by what can end them early, so that the end of one never takes another with it.
@@ -133,8 +135,11 @@ func (h *Health) succeed(o Outcome) {
 }
 
 func (h *Health) cool(o Outcome, now time.Time) {
-	fresh := cooldown{until: now.Add(o.Cooldown), set: now, cause: o.Event}
 	kind := o.Event.kind()
+	if kind == ofCredential && o.Sent.Before(h.credentialSince) {
+		return // it was said of a credential that is gone by now (TOK-7)
+	}
+	fresh := cooldown{until: now.Add(o.Cooldown), set: now, cause: o.Event}
 	if kind == ofQuota || kind == ofFable {
 		fresh.named = o.Signal.Rejected()
 		if relief, ok := h.Quota.Relief(fresh.named, now); ok && relief.Before(fresh.until) {
@@ -163,7 +168,10 @@ func (c cooldown) renewed(by cooldown) cooldown {
 }
 
 // credentialChanged ends what the old credential caused (TOK-7).
-func (h *Health) credentialChanged() { h.cooldowns[ofCredential] = cooldown{} }
+func (h *Health) credentialChanged(now time.Time) {
+	h.cooldowns[ofCredential] = cooldown{}
+	h.credentialSince = now
+}
 
 // CooledUntil is when the identity recovers for a request, and what it recovers from; the zero time if it is not
 // cooled (SEL-8).

@@ -188,15 +188,23 @@ func TestEveryOutcomeIsRead(t *testing.T) {
 	}
 }
 
-// TOK-7: a changed credential ends what the old one caused, and nothing else.
+// TOK-7: a changed credential ends what the old one caused, and nothing else. What is said of the old one later, in answer
+// to a request that bore it, counts no more.
 func TestChangedCredential(t *testing.T) {
 	for e := Success + 1; e <= Unresolved; e++ {
+		ofCredential := e == Unauthorized || e == Forbidden || e == Unresolved
 		h := Observe(Health{}, fail(0, e, time.Minute).Outcome, soft, at(0))
-		h.credentialChanged()
-		until, _ := h.CooledUntil(true, at(0))
-		ended := e == Unauthorized || e == Forbidden || e == Unresolved
-		if until.IsZero() != ended {
+		h.credentialChanged(at(10 * time.Second))
+		if until, _ := h.CooledUntil(true, at(10*time.Second)); until.IsZero() != ofCredential {
 			t.Errorf("%v: cooled until %v", e, until)
+		}
+		for sent, cools := range map[time.Duration]bool{9 * time.Second: !ofCredential, 10 * time.Second: true, 11 * time.Second: true} {
+			h := Health{}
+			h.credentialChanged(at(10 * time.Second))
+			h = Observe(h, Outcome{Sent: at(sent), Event: e, Cooldown: time.Minute}, soft, at(20*time.Second))
+			if until, _ := h.CooledUntil(true, at(20*time.Second)); until.IsZero() == cools {
+				t.Errorf("%v of a request sent at %v: cooled until %v", e, sent, until)
+			}
 		}
 	}
 }

@@ -178,6 +178,6 @@ func (r *Registry) CredentialChanged(key identity.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if h := r.health[key]; h != nil {
-		h.credentialChanged()
+		h.credentialChanged(r.clock.Now())
 	}
 }

@@ -83,6 +83,7 @@ func (x *exchange) next() (*attempt, bool) {
 func (x *exchange) try(a *attempt) (answered bool, _ Outcome) {
 	if a.token.IsZero() {
 		x.tried++
+		a.sent = x.clock.Now()
 		token, err := a.account.Token(x.r.Client.Context())
 		if x.r.gone() {
 			return true, Outcome{}
