@@ -245,11 +245,11 @@ func (x *exchange) succeed(a *attempt) {
 	x.scheduler.Observe(a.Key, pool.Outcome{Sent: a.sent, Fable: x.fable, Event: claudeRules[success].event})
 	if move, moved := x.selection.Served(a.Candidate, a.detour); moved {
 		x.r.Record.Move = &observe.Move{From: move.From, To: move.To, Reason: string(move.Reason)}
-		x.log.Info("session moved", "provider", x.name, "session", x.r.Session, "from", move.From, "to", move.To, "reason", move.Reason)
+		x.log.Info("session moved", "provider", x.name, "session", x.r.Session.String(), "from", move.From, "to", move.To, "reason", move.Reason)
 	}
 	if x.selection.Moved() && losesThinking(x.r) && x.selection.WarnMoved() {
 		x.log.Warn("this session has moved between accounts: the model answers without its earlier reasoning",
-			"provider", x.name, "session", x.r.Session, "account", a.Name, "model", x.r.Model)
+			"provider", x.name, "session", x.r.Session.String(), "account", a.Name, "model", x.r.Model)
 	}
 }
 

@@ -77,20 +77,19 @@ func (p *Pool) emptyPool(v pool.Verdict) *Failure {
 	if v.Capped > 0 {
 		return p.capped(v.Eligible)
 	}
-	const where = "; `shunt check` tells which file that is"
 	var message string
 	switch {
 	case v.Disabled == 0 && v.Paused == 0:
-		message = fmt.Sprintf("provider '%s' has no account: put a credentials file into the account store as <name>.json, "+
-			"or list accounts in the configuration%s", p.name, where)
+		message = fmt.Sprintf("provider '%s' has no account: `mv CREDENTIALS ~/.shunt/accounts/claude/NAME.json` adds a Claude "+
+			"Code credentials file to the store, where it is used within a second", p.name)
 	case v.Paused == 0:
 		message = fmt.Sprintf("every account of provider '%s' is disabled: remove `disabled = true` from one in the "+
-			"configuration%s", p.name, where)
+			"configuration; the change is taken at once", p.name)
 	case v.Disabled == 0:
 		message = fmt.Sprintf("every account of provider '%s' is paused: resume one with `shunt accounts resume`", p.name)
 	default:
 		message = fmt.Sprintf("every account of provider '%s' is paused or disabled: resume one with `shunt accounts resume`, "+
-			"or remove `disabled = true` from one in the configuration%s", p.name, where)
+			"or remove `disabled = true` from one in the configuration", p.name)
 	}
 	return &Failure{Status: http.StatusServiceUnavailable, Type: anthropic.TypeAPI, Message: message, Final: true}
 }
