@@ -15,7 +15,6 @@ import (
 )
 
 // begin sends a request that ends when ctx does, and returns at once.
-
 func (w *world) begin(ctx context.Context, session, model string) <-chan reply {
 	answered := make(chan reply, 1)
 	go func() { answered <- w.post(ctx, sim.MessagesPath, session, bodyFor(model, true)) }()
@@ -23,7 +22,6 @@ func (w *world) begin(ctx context.Context, session, model string) <-chan reply {
 }
 
 // FO-1: retry-after may be a date; what it cannot be read from counts as absent.
-
 func TestRetryAfterForms(t *testing.T) {
 	in := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(http.TimeFormat) }
 	for _, c := range []struct {
@@ -56,7 +54,6 @@ func TestRetryAfterForms(t *testing.T) {
 }
 
 // FO-2: a success clears the cooldowns that were set before it was asked for, and none that came after.
-
 func TestSuccessClearsWhatCameBefore(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
 		w.provider.Inject("a", sim.SlowHeaders(30*time.Second).Times(1))
@@ -80,7 +77,6 @@ func TestSuccessClearsWhatCameBefore(t *testing.T) {
 }
 
 // FO-2: only a Fable request's success says anything about the Fable week.
-
 func TestSuccessAndTheFableWeek(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
 		w.provider.Fill("a", anthropic.Fable, 1)
@@ -101,7 +97,6 @@ func TestSuccessAndTheFableWeek(t *testing.T) {
 }
 
 // FO-3, FO-4: a short cooldown does not shorten a long one, and an answer about the request changes none.
-
 func TestCooldownsNeverShorten(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
 		w.provider.Inject("a", sim.Rejected(anthropic.SevenDay).RetryAfter("600").Times(1))
@@ -117,7 +112,6 @@ func TestCooldownsNeverShorten(t *testing.T) {
 }
 
 // FO-12: a quota cooldown ends with the window that caused it, and as soon as the provider says that the window is free.
-
 func TestQuotaCooldownsEndWithTheirWindow(t *testing.T) {
 	soon := sim.Window{ResetIn: 100 * time.Second}
 	inWorld(t, sim.Config{Accounts: []sim.Account{{Name: "a", FiveHour: soon}, {Name: "b"}}}, poolOf(""), func(w *world) {
@@ -157,18 +151,7 @@ func TestQuotaCooldownsEndWithTheirWindow(t *testing.T) {
 	})
 }
 
-// FO-5, FO-6: when the client leaves, whenever that is, the provider's request ends at once, no other account is tried and
-
-// nobody rests.
-
-// stall answers with a status and the beginning of a body that never ends.
-
-// FO-5: a client that leaves during the long wait for a throttled account leaves nothing behind but that throttle.
-
-// FO-6: nothing is sent to the client while shunt waits.
-
 // FO-8: the last real response is relayed, also when failures without one follow it, and it keeps what it said.
-
 func TestLastRealResponse(t *testing.T) {
 	t.Run("before failures without a response", func(t *testing.T) {
 		inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
@@ -214,10 +197,7 @@ func TestLastRealResponse(t *testing.T) {
 	})
 }
 
-// FO-14: a failed response whose body never ends holds the request up for a moment only.
-
 // FO-10: a pool of one follows the same table.
-
 func TestPoolOfOne(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -264,14 +244,7 @@ func TestPoolOfOne(t *testing.T) {
 	}
 }
 
-// The rows of the long throttle, where accounts fail otherwise before the detour, on it and after it. The session's
-
-// account is first in the order of calls.
-
-// FO-0b, the rows of the long throttle: no wait for an account whose host has turned out to be down.
-
 // The table: the Fable week of an account concerns Fable requests only, and only as long as it says.
-
 func TestFableCooldown(t *testing.T) {
 	week := sim.Window{ResetIn: 90 * time.Minute}
 	inWorld(t, sim.Config{Accounts: []sim.Account{{Name: "a", Fable: week}, {Name: "b", Fable: week}}}, poolOf(""), func(w *world) {
@@ -301,7 +274,6 @@ func TestFableCooldown(t *testing.T) {
 }
 
 // ACC-5: a pool without an account to try says which and what to do, and asks not to be asked again.
-
 func TestEmptyPools(t *testing.T) {
 	for _, c := range []struct {
 		name, toml string
@@ -333,9 +305,3 @@ func TestEmptyPools(t *testing.T) {
 		})
 	}
 }
-
-// The table and CFG [server.timeouts]: 504 when no headers come in time, streamed and not, each with its own time; off
-
-// means for ever.
-
-// FO-14: ten thousand rotations, with answers short, long and broken, leave no connection and no goroutine behind.

@@ -338,6 +338,30 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
+// FO-11, WIRE-12: the head of a silent stream is held for sse_keepalive_seconds, but for 30 s at the most, also without
+// pings. Then the client has its headers, and a ping if there are any.
+func TestHoldEnds(t *testing.T) {
+	for _, c := range []struct {
+		keepalive string
+		headers   time.Duration
+		pings     int // the provider sends one more
+	}{{"30", 30 * time.Second, 1}, {"7", 7 * time.Second, 5}, {"300", 30 * time.Second, 0}, {"0", 30 * time.Second, 0}} {
+		inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf("[server]\nsse_keepalive_seconds = "+c.keepalive+"\n"), func(w *world) {
+			w.provider.Inject("", sim.SlowFirstEvent(40*time.Second).Times(1))
+			began := time.Now()
+			response := w.stream(plainModel)
+			defer response.Body.Close()
+			if took := time.Since(began); took != c.headers {
+				w.Errorf("keepalive %s: headers after %v", c.keepalive, took)
+			}
+			answer, err := sim.ReadAnswer(response)
+			if err != nil || answer.Pings != c.pings+1 {
+				w.Errorf("keepalive %s: %v, %d pings", c.keepalive, err, answer.Pings)
+			}
+		})
+	}
+}
+
 // FO-11: a refusal in the place of the first event is seen also when it comes in pieces, after pings and comments.
 func TestRefusalInPieces(t *testing.T) {
 	var pieces []any

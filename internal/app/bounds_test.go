@@ -1,0 +1,132 @@
+package app_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/sim"
+)
+
+// FO-14: a failed response whose body never ends holds the request up for a moment only.
+func TestStalledFailures(t *testing.T) {
+	for _, status := range []int{500, 529, 401, 429} {
+		inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
+			home := w.mustServe("s", plainModel)
+			w.provider.Inject(home, sim.Respond(stall(status)).Times(2))
+			r := w.ask("s", plainModel, true)
+			if status == 429 {
+				if r.status != 429 || r.account != home || r.took > 6*time.Second {
+					w.Errorf("429: %d by %q after %v", r.status, r.account, r.took)
+				}
+				return
+			}
+			if r.status != 200 || r.err != nil || r.account == home || r.took > 5*time.Second {
+				w.Errorf("%d: %d by %q after %v, %v", status, r.status, r.account, r.took, r.err)
+			}
+		})
+	}
+	// A 403 is looked into before it is relayed: that must not take for ever either.
+	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
+		w.provider.Inject("", sim.Respond(stall(403)).Times(1))
+		r := w.ask("s", plainModel, true)
+		if r.status != 403 || r.took > 5*time.Second {
+			w.Errorf("403: %d after %v", r.status, r.took)
+		}
+	})
+}
+
+// The table and CFG [server.timeouts]: 504 when no headers come in time, streamed and not, each with its own time; off
+// means for ever.
+func TestFirstByteTimeouts(t *testing.T) {
+	for _, c := range []struct {
+		toml   string
+		stream bool
+		slow   time.Duration
+		status int
+		took   time.Duration
+	}{
+		{"", true, 119 * time.Second, 200, 119 * time.Second},
+		{"", true, 121 * time.Second, 504, 120 * time.Second},
+		{"", false, 599 * time.Second, 200, 599 * time.Second},
+		{"", false, 601 * time.Second, 504, 600 * time.Second},
+		{"[server.timeouts]\nupstream_ttfb_ms = 1500\n", true, 2 * time.Second, 504, 1500 * time.Millisecond},
+		{"[server.timeouts]\nupstream_ttfb_ms = 0\n", true, 9 * time.Minute, 200, 9 * time.Minute},
+	} {
+		inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(c.toml), func(w *world) {
+			w.provider.Inject("", sim.SlowHeaders(c.slow).Times(1))
+			r := w.ask("s", plainModel, c.stream)
+			if r.status != c.status || r.took != c.took || len(w.calls(0)) != 1 {
+				w.Errorf("%+v: %d after %v, %d calls", c, r.status, r.took, len(w.calls(0)))
+			}
+			if c.status != 504 {
+				return
+			}
+			if kind, _, _ := anthropic.ParseError([]byte(r.body)); kind != anthropic.TypeTimeout || r.account != "" || r.header["X-Gateway-Upstream"] != nil {
+				w.Errorf("%v %s", r.header, r.body)
+			}
+			for _, s := range w.app.Pool("anthropic") {
+				if s.Cooldown != 0 {
+					w.Errorf("%s rests %v", s.Name, s.Cooldown)
+				}
+			}
+			if got := w.provider.Requests()[0].Outcome; got != sim.Canceled {
+				w.Errorf("the provider's request ended %q", got)
+			}
+		})
+	}
+}
+
+// FO-14: ten thousand rotations, with answers short, long and broken, leave no connection and no goroutine behind.
+func TestRotationsLeakNothing(t *testing.T) {
+	const requests = 2500
+	inWorld(t, sim.Config{Accounts: accountsOf(4)}, poolOf(""), func(w *world) {
+		ask := func(i int) {
+			switch r := w.ask(fmt.Sprint("s", i%50), plainModel, i%2 == 0); {
+			case i%5 != 4 && r.status != 529 && r.status != 200 && r.status != 500: // 200 is an error stream
+				w.Fatalf("request %d: %d %s", i, r.status, r.body)
+			}
+		}
+		kinds := faults(sim.Overloaded(), sim.ErrorStream(anthropic.TypeOverloaded), sim.ServerError(500).Encoded("gzip"),
+			sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
+				rw.WriteHeader(500)
+				io.WriteString(rw, strings.Repeat("x", 1<<20+1))
+			}),
+			sim.ResetConnection())
+		run := func(from, to int) {
+			for i := from; i < to; i++ {
+				w.provider.Clear("")
+				w.provider.Inject("", kinds[i%5])
+				if i%100 < 95 {
+					w.provider.Clear("")
+					w.provider.Inject("", kinds[i%3])
+				}
+				ask(i)
+			}
+		}
+		run(0, 100)
+		synctest.Wait()
+		goroutines := runtime.NumGoroutine()
+		run(100, requests)
+		synctest.Wait()
+		rotations := uint64(0)
+		for _, s := range w.app.Pool("anthropic") {
+			rotations += s.Rotations
+		}
+		if want := uint64(requests * 3); rotations < want {
+			w.Errorf("%d rotations", rotations)
+		}
+		if open := w.upstream.Open(); open > 2 {
+			w.Errorf("%d connections are open, of %d that were dialled", open, w.upstream.Dials())
+		}
+		if now := runtime.NumGoroutine(); now > goroutines+4 {
+			w.Errorf("%d goroutines, %d at first", now, goroutines)
+		}
+	})
+}

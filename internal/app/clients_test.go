@@ -1,0 +1,172 @@
+package app_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/sim"
+)
+
+// dial opens a bare connection to the gateway.
+func (w *world) dial() net.Conn {
+	w.Helper()
+	conn, err := w.client.Transport.(*http.Transport).DialContext(w.Context(), "tcp", "127.0.0.1:3001")
+	if err != nil {
+		w.Fatal(err)
+	}
+	return conn
+}
+
+// answerOf reads the next answer on a connection.
+func (w *world) answerOf(r *bufio.Reader) plain {
+	w.Helper()
+	response, err := http.ReadResponse(r, nil)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	return plain{response.StatusCode, response.Header, string(data), err}
+}
+
+// head is the beginning of a request on a bare connection, without its framing.
+const head = "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nanthropic-version: 2023-06-01\r\nuser-agent: odd\r\n"
+
+// WIRE-5, WIRE-3: a body in chunks, one that is announced with expect, and one that comes byte by byte arrive as they are,
+// with a length, and the framing of the client's connection stays there. The connection serves one request after the other.
+func TestBodiesInPieces(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+		conn := w.dial()
+		defer conn.Close()
+		answers := bufio.NewReader(conn)
+		body := bodyFor(plainModel, false)
+		check := func(how string) {
+			got := w.answerOf(answers)
+			r := w.received()
+			if got.status != 200 || string(r.Body) != body || r.Header.Get("Content-Length") != fmt.Sprint(len(body)) || r.Header["Expect"] != nil || r.Header["Trailer"] != nil {
+				w.Errorf("%s: %d, sent with %v: %s", how, got.status, r.Header, r.Body)
+			}
+		}
+		fmt.Fprintf(conn, "%stransfer-encoding: chunked\r\ntrailer: x-checksum\r\n\r\n", head)
+		for i := 0; i < len(body); i += 7 {
+			piece := body[i:min(i+7, len(body))]
+			fmt.Fprintf(conn, "%x;ext=1\r\n%s\r\n", len(piece), piece)
+		}
+		io.WriteString(conn, "0\r\nx-checksum: 1\r\n\r\n")
+		check("chunked")
+
+		fmt.Fprintf(conn, "%scontent-length: %d\r\nexpect: 100-continue\r\n\r\n", head, len(body))
+		if line, _ := answers.ReadString('\n'); !strings.HasPrefix(line, "HTTP/1.1 100") {
+			w.Fatalf("%q", line)
+		}
+		answers.ReadString('\n')
+		io.WriteString(conn, body)
+		check("expected")
+
+		fmt.Fprintf(conn, "%scontent-length: %d\r\n\r\n", head, len(body))
+		for i := range len(body) {
+			time.Sleep(time.Second) // ten times slower than a body may stop
+			io.WriteString(conn, body[i:i+1])
+		}
+		check("slowly")
+	})
+}
+
+// [server.timeouts]: a client that does not get its header out, or whose body stops, is given up; nothing reaches the
+// provider and nothing is left.
+func TestSlowClients(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+		for name, c := range map[string]struct {
+			sent   string
+			after  time.Duration
+			answer string
+		}{
+			"header": {head + "x-slow: ", 10 * time.Second, ""},
+			"body":   {head + "content-length: 100\r\n\r\n{\"model\":", 60 * time.Second, "408"},
+		} {
+			conn := w.dial()
+			began := time.Now()
+			io.WriteString(conn, c.sent)
+			answer, err := io.ReadAll(conn)
+			if took := time.Since(began); err != nil || !strings.Contains(string(answer), c.answer) || took < c.after || took > c.after+time.Second {
+				w.Errorf("%s: %v after %v: %s", name, err, took, answer)
+			}
+			conn.Close()
+		}
+		if w.seen() != 0 {
+			w.Errorf("%d requests reached the provider", w.seen())
+		}
+	})
+}
+
+// FO-5: a client that leaves while it sends its request never becomes one.
+func TestClientLeavesWhileItSends(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+		conn := w.dial()
+		io.WriteString(conn, head+"content-length: 1000\r\n\r\n{\"model\":\"x\"")
+		conn.Close()
+		synctest.Wait()
+		if r := w.last(); w.seen() != 0 || r.Attempts != 0 || !strings.Contains(r.Error, "broke off") {
+			w.Errorf("%d requests, record %+v", w.seen(), r)
+		}
+	})
+}
+
+// A client may send its next request before it has read the answer to the last.
+func TestPipelining(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+		conn := w.dial()
+		defer conn.Close()
+		go func() {
+			for i := range 3 {
+				body := bodyFor(plainModel, i == 1)
+				fmt.Fprintf(conn, "%scontent-length: %d\r\n\r\n%s", head, len(body), body)
+			}
+			fmt.Fprintf(conn, "%scontent-length: 2\r\n\r\n{}", head)
+		}()
+		answers := bufio.NewReader(conn)
+		for i, want := range []int{200, 200, 200, 400} {
+			if got := w.answerOf(answers); got.status != want || got.err != nil {
+				w.Errorf("answer %d: %d %v %s", i, got.status, got.err, got.body)
+			}
+		}
+	})
+}
+
+// ERR-2: an answer that comes before the provider has read the request is the client's like any other.
+func TestAnswerBeforeTheRequestIsRead(t *testing.T) {
+	provider := sim.New(sim.Config{Accounts: accountsOf(1)})
+	server, err := sim.Start(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Connection", "close")
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+		w.Write(anthropic.AppendError(nil, anthropic.TypeTooLarge, "Request exceeds the maximum size", "r"))
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	address, stop := startShunt(t, provider, server.URL)
+	defer stop()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	body := `{"model":"claude-x","messages":"` + strings.Repeat("x", 8<<20) + `"}`
+	for range 5 {
+		response, err := (&http.Client{Transport: transport}).Post("http://"+address+sim.MessagesPath, "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		if response.StatusCode != 413 || !strings.Contains(string(text), "maximum size") || response.Header.Get("X-Shunt-Account") != "a" {
+			t.Errorf("%d %v: %s", response.StatusCode, response.Header, text)
+		}
+	}
+}
