@@ -34,6 +34,6 @@ func (s *State) WindowHeadroom(w Window, soft float64, now time.Time) float64 {
 		return math.Inf(1)
 	}
 	length, left := w.Length().Seconds(), reset.Sub(now).Seconds()
-	elapsed := min(max(length-left, length/pace), length)
+	elapsed := max(length-left, length/pace)
 	return (soft-used)*elapsed/used - left
 }

@@ -64,6 +64,9 @@ func TestImport(t *testing.T) {
 		{"a status whose boundary has passed", w{Status: "rejected", ResetAtStatus: epoch(begin)}, 0, 0, 0},
 		{"a status without a stamp", w{Status: "rejected"}, 0, 0, 5 * h},
 		{"a status of the future", w{Status: "rejected", ObservedAtStatus: epoch(begin + 100*h)}, 0, 0, 5 * h},
+		{"FO-12: a reading that came after the status", w{HasUtilization: true, ObservedAt: epoch(begin - h), Status: "rejected", ObservedAtStatus: epoch(begin - 2*h)}, 4 * h, 0, 0},
+		{"FO-12: a reading of the same second", w{HasUtilization: true, ObservedAt: epoch(begin - h), Status: "rejected", ObservedAtStatus: epoch(begin - h)}, 4 * h, 0, 4 * h},
+		{"FO-12: a reading that came who knows when", w{HasUtilization: true, Status: "rejected", ObservedAtStatus: epoch(begin - 2*h)}, 5 * h, 0, 3 * h},
 		{"QUO-36: a reset is no boundary", w{Status: "rejected", Reset: epoch(begin + h)}, 0, h, 5 * h},
 		{"a time that is no time", w{HasUtilization: true, Reset: epoch(290 * year)}, 5 * h, year, 0},
 	}
