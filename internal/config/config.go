@@ -24,7 +24,10 @@ type Config struct {
 	Path string
 
 	Server    Server
-	Providers []Provider // sorted by name; the built-in "anthropic" is always there (CFG-11)
+	Providers []Provider // those of [[upstreams]] in their order (CFG-20), or else those of [providers.*] and the built-in one (CFG-11), by name
+	Models    []Model    // in the order of the file, as are Routes and Prefixes
+	Routes    []Route
+	Prefixes  []Prefix
 	Log       Log
 
 	sum [sha256.Size]byte // of the file's content, so that a watcher knows what is running
