@@ -70,6 +70,14 @@ func (w *world) refreshes() (moments []time.Time) {
 	return moments
 }
 
+// lock takes the lock of a store entry, as another process would.
+func (w *world) lock(account string) (unlock func()) {
+	w.Helper()
+	unlock, err := state.NewDir(w.store).Lock(w.Context(), account+".json")
+	w.must(err)
+	return unlock
+}
+
 // TOK-1, TOK-4, TOK-5: an expired token is refreshed before use, once for all who wait, and no request goes out with a
 // token that is not on disk.
 func TestExpiredTokenIsRefreshedOnceBeforeUse(t *testing.T) {
@@ -320,9 +328,7 @@ func TestAnotherProcessRotates(t *testing.T) {
 			w.wants("conditions", w.conditions(), "")
 		}, func(w *world) {
 			w.stale("a")
-			var err error
-			unlock, err = state.NewDir(w.store).Lock(w.Context(), "a.json")
-			w.must(err)
+			unlock = w.lock("a")
 		})
 	})
 	t.Run("before the endpoint refuses", func(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"shunt/internal/app"
+	"shunt/internal/clock"
 	"shunt/internal/config"
 	"shunt/internal/observe"
 	"shunt/internal/pool"
@@ -43,6 +44,7 @@ type world struct {
 	hup      chan struct{}
 	log      *logBuffer
 	level    *slog.LevelVar
+	clock    clock.Clock  // of shunt; the provider has the real one
 	end      func() error // stops shunt as SIGTERM does; the first call returns what Run returned
 
 	mu      sync.Mutex
@@ -102,7 +104,7 @@ func inWorld(t *testing.T, provider sim.Config, toml string, test func(w *world)
 			log.Warn(warning.String())
 		}
 		w.app, err = app.New(cfg, app.Options{
-			Version: "test", Env: w.env, Log: log, Level: w.level, Dial: w.upstream.Dial, OnAnswer: w.noteAnswer,
+			Version: "test", Env: w.env, Log: log, Level: w.level, Clock: w.clock, Dial: w.upstream.Dial, OnAnswer: w.noteAnswer,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -211,6 +213,11 @@ func (w *world) ask(session, model string, stream bool) reply {
 
 func (w *world) post(ctx context.Context, path, session, body string) reply {
 	w.Helper()
+	return w.postWith(ctx, w.client, path, session, body)
+}
+
+func (w *world) postWith(ctx context.Context, client *http.Client, path, session, body string) reply {
+	w.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, gatewayURL+path, strings.NewReader(body))
 	if err != nil {
 		w.Fatal(err)
@@ -222,7 +229,7 @@ func (w *world) post(ctx context.Context, path, session, body string) reply {
 		request.Header.Set("X-Claude-Code-Session-Id", session)
 	}
 	began := time.Now()
-	response, err := w.client.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return reply{err: err}
 	}
