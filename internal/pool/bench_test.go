@@ -32,28 +32,34 @@ func crowd(n int, now time.Time) []pool.Member {
 		}
 		name := fmt.Sprintf("account-%d", i)
 		members[i] = pool.NewMember(
-			pool.Account{Name: name, Key: identity.OfAccount(name, ""), Priority: i % 3, Soft: anySoft}, &h)
+			pool.Account{Name: name, Key: identity.OfAccount(name, ""), Priority: i % 3, Soft: anySoft, Caps: anyCaps}, &h)
 	}
 	return members
 }
+
+// anyCaps exclude nobody, and have to be looked at all the same.
+var anyCaps = quota.Caps{At: quota.Thresholds{1, 1, 1}, Set: quota.Of(quota.FiveHour, quota.SevenDay)}
 
 var anySoft = quota.Thresholds{0.8, 0.8, 0.8}
 
 func BenchmarkOrder(b *testing.B) {
 	now := time.Now()
+	policies := map[string]pool.Policy{"": {}, "/planned": {Planned: true, Hard: 0.95, AvoidBurnRate: true, RampInitial: 2}}
 	for _, n := range []int{3, 20, 100} {
 		members := crowd(n, now)
 		for name, session := range map[string]string{"session": "a session", "turn": ""} {
-			q := pool.Query{Request: pool.Request{Session: pool.SessionOf(session)}}
-			b.Run(fmt.Sprintf("%d/%s", n, name), func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					q.Turn++
-					if len(pool.Order(members, q, now)) != n {
-						b.Fatal("someone is missing")
+			for suffix, policy := range policies {
+				q := pool.Query{Request: pool.Request{Session: pool.SessionOf(session)}, Policy: policy}
+				b.Run(fmt.Sprintf("%d/%s%s", n, name, suffix), func(b *testing.B) {
+					b.ReportAllocs()
+					for b.Loop() {
+						q.Turn++
+						if len(pool.Order(members, q, now)) != n {
+							b.Fatal("someone is missing")
+						}
 					}
-				}
-			})
+				})
+			}
 		}
 	}
 }

@@ -92,19 +92,18 @@ func (p *Pool) Explain(req Request) Explanation {
 
 // by names the first part of two sort keys that differs.
 func by(a, b *Ranked, policy Policy) By {
-	x, y := &a.key, &b.key
 	switch {
-	case x.tier == leadTier:
+	case a.leads():
 		return ByLead
-	case x.tier != y.tier:
+	case a.tier != b.tier:
 		return ByGroup
-	case x.major != y.major && x.tier == coolingTier:
+	case a.major != b.major && a.tier == coolingTier:
 		return ByRecovery
-	case x.major != y.major || x.minor != y.minor && x.tier == coolingTier:
+	case a.major != b.major || a.minor != b.minor && a.tier == coolingTier:
 		return ByPriority
-	case x.minor != y.minor && policy.Planned:
+	case a.minor != b.minor && policy.Planned:
 		return ByHeadroom
-	case x.minor != y.minor:
+	case a.minor != b.minor:
 		return ByWeeklyReset
 	}
 	return ByTie
@@ -115,7 +114,7 @@ func (r *Ranked) explained(q *Query, now time.Time) Place {
 	state := m.Health.Quota
 	state.Expire(now)
 	p := Place{
-		Name: m.Name, Key: m.Key, Group: r.Group, Why: r.Why,
+		Name: m.Name, Key: m.Key, Group: r.Group, Why: r.Why(),
 		Priority: m.Priority,
 		Headroom: state.Headroom(q.Fable, m.Soft, now),
 		Rejected: state.Rejected(q.Fable, m.Soft),

@@ -144,13 +144,13 @@ func TestLawLeadThenGroups(t *testing.T) {
 		var home, last *Ranked
 		for i := range ranked {
 			r := &ranked[i]
-			if i > 0 && r.Why != "" {
+			if i > 0 && r.Why() != "" {
 				t.Fatalf("%s leads from place %d", r.Member.Name, i)
 			}
 			if i > 1 && tier[ranked[i-1].Group] > tier[r.Group] {
 				t.Fatalf("%v before %v", ranked[i-1].Group, r.Group)
 			}
-			if _, at := order(members, &q, now); r.listed == at {
+			if _, at := order(members, &q, now); int(r.listed) == at {
 				home = r
 			}
 			if r.Member.Key == q.Last {
@@ -167,8 +167,8 @@ func TestLawLeadThenGroups(t *testing.T) {
 		switch {
 		case want != nil && want != &ranked[0]:
 			t.Fatalf("%s should lead %v", want.Member.Name, names(ranked))
-		case want == nil && len(ranked) > 0 && ranked[0].Why != "":
-			t.Fatalf("%s leads for %s", ranked[0].Member.Name, ranked[0].Why)
+		case want == nil && len(ranked) > 0 && ranked[0].Why() != "":
+			t.Fatalf("%s leads for %s", ranked[0].Member.Name, ranked[0].Why())
 		}
 	})
 }

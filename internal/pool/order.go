@@ -86,14 +86,43 @@ const (
 	Returned    Reason = "returned"     // the session's home is usable again
 )
 
-// Ranked is one identity in its place.
+// Ranked is one identity in its place. It is small: sorting moves it about on every request.
 type Ranked struct {
 	Member *Member
 	Group  Group
-	Why    Reason // why it leads, or why it is Out; empty if only SEL-10 speaks for its place
-	listed int
-	key    sortKey
+	tier   tier
+	listed int32
+	// What orders it in its tier, field by field, ascending; what major and minor mean depends on the tier.
+	major, minor int64
+	tie          uint64
 }
+
+// Why is why it leads, or why it is Out; empty if only SEL-10 speaks for its place.
+func (r *Ranked) Why() Reason { return reasons[r.tier] }
+
+// tier is what an order goes by first: who leads, and then the groups of SEL-10, of which the two near ones are one
+// without a plan.
+type tier uint8
+
+const (
+	stickyTier tier = iota
+	turnTier
+	lastTier
+	freeTier
+	nearTier
+	overHardTier
+	coolingTier
+	disabledTier // and what follows is Out
+	pausedTier
+	cappedTier
+)
+
+var reasons = [...]Reason{
+	stickyTier: Sticky, turnTier: RoundRobin, lastTier: LastServed,
+	disabledTier: Disabled, pausedTier: Paused, cappedTier: Capped,
+}
+
+func (r *Ranked) leads() bool { return r.tier < freeTier }
 
 // Order ranks the identities that may serve a request, best first (SEL-1 to SEL-11): everyone selectable that was not
 // tried yet, exactly once. It reads and never writes; equal input gives equal output.
@@ -108,7 +137,7 @@ func order(members []Member, q *Query, now time.Time) (ranked []Ranked, home int
 	ranked = make([]Ranked, 0, len(members))
 	for i := range members {
 		if r := rank(&members[i], q, now); r.Group != Out {
-			r.listed = i
+			r.listed = int32(i)
 			ranked = append(ranked, r)
 		}
 	}
@@ -116,7 +145,7 @@ func order(members []Member, q *Query, now time.Time) (ranked []Ranked, home int
 	case q.Session != 0:
 		home = homeOf(members, q.Session)
 	case len(ranked) > 0:
-		home = ranked[q.Turn%uint64(len(ranked))].listed
+		home = int(ranked[q.Turn%uint64(len(ranked))].listed)
 	default:
 		return ranked, -1
 	}
@@ -143,12 +172,13 @@ func (q *Query) place(ranked []Ranked, home, n int) {
 	first, last := -1, -1
 	for i := range ranked {
 		r := &ranked[i]
+		at := int(r.listed)
 		if q.Session != 0 {
-			r.key.tie = ^weight(q.Session, r.Member.seed)
+			r.tie = ^weight(q.Session, r.Member.seed)
 		} else {
-			r.key.tie = uint64((r.listed - home + n) % n)
+			r.tie = uint64((at - home + n) % n)
 		}
-		if r.Group == Free && r.listed == home {
+		if r.Group == Free && at == home {
 			first = i
 		}
 		if r.Group == Free && r.Member.Key == q.Last {
@@ -157,36 +187,15 @@ func (q *Query) place(ranked []Ranked, home, n int) {
 	}
 	switch {
 	case first >= 0 && q.Session != 0:
-		ranked[first].lead(Sticky)
+		ranked[first].tier = stickyTier
 	case first >= 0:
-		ranked[first].lead(RoundRobin)
+		ranked[first].tier = turnTier
 	case last >= 0 && q.Session != 0:
-		ranked[last].lead(LastServed)
+		ranked[last].tier = lastTier
 	}
 }
 
-func (r *Ranked) lead(why Reason) {
-	r.Why = why
-	r.key = sortKey{tier: leadTier}
-}
-
 func (q *Query) tried(m *Member) bool { return slices.Contains(q.Tried, m.Key) }
-
-// sortKey compares field by field, ascending. What major and minor mean depends on the tier.
-type sortKey struct {
-	tier         uint8
-	major, minor int64
-	tie          uint64
-}
-
-// The tiers: the identity that leads, then the groups of SEL-10, of which the two near ones are one without a plan.
-const (
-	leadTier uint8 = iota
-	freeTier
-	nearTier
-	overHardTier
-	coolingTier
-)
 
 // rank is how an identity stands towards a request: the one place that decides whether it may serve at all (SEL-11b), to
 // which group it belongs and what orders it there.
@@ -194,53 +203,55 @@ func rank(m *Member, q *Query, now time.Time) Ranked {
 	r := Ranked{Member: m}
 	state := m.Health.Quota
 	state.Expire(now)
-	if r.Why = m.excluded(&state, q.Fable); r.Why != "" {
-		r.Group = Out
+	if out := m.excluded(&state, q.Fable); out != 0 {
+		r.Group, r.tier = Out, out
 		return r
 	}
-	until, _ := m.Health.CooledUntil(q.Fable, now)
 	priority := int64(m.Priority)
-	switch near := m.near(&state, q, now); {
-	case !until.IsZero():
-		r.Group = Cooling
-		r.key = sortKey{tier: coolingTier, major: until.UnixNano(), minor: priority}
+	if until, _ := m.Health.CooledUntil(q.Fable, now); !until.IsZero() {
+		r.Group, r.tier = Cooling, coolingTier
+		r.major, r.minor = int64(until.Sub(now)), priority
 		return r
-	case !near:
-		r.Group = Free
-		r.key = sortKey{tier: freeTier, major: priority}
+	}
+	headroom := math.Inf(1)
+	if q.Policy.Planned || q.Policy.AvoidBurnRate {
+		headroom = state.Headroom(q.Fable, m.Soft, now)
+	}
+	r.major = priority
+	switch {
+	case !state.Near(q.Fable, m.Soft) && !q.Policy.burns(headroom):
+		r.Group, r.tier = Free, freeTier
 	case state.OverHard(q.Fable, m.Soft, q.Policy.hard()):
-		r.Group = OverHard
-		r.key = sortKey{tier: overHardTier, major: priority}
+		r.Group, r.tier = OverHard, overHardTier
 	default:
-		r.Group = Near
-		r.key = sortKey{tier: nearTier, major: priority}
+		r.Group, r.tier = Near, nearTier
 	}
 	switch {
 	case q.Policy.Planned:
-		r.key.minor = descending(state.Headroom(q.Fable, m.Soft, now))
+		r.minor = descending(headroom)
 	case r.Group == Free:
-		r.key.minor = math.MinInt64 // an unknown reset goes first
+		r.minor = math.MinInt64 // an unknown reset goes first
 		if reset, ok := state.Reset(state.Weekly(q.Fable)); ok {
-			r.key.minor = reset.UnixNano()
+			r.minor = int64(reset.Sub(now))
 		}
 	default:
-		r.key.tier = nearTier
+		r.tier = nearTier
 	}
 	return r
 }
 
-// excluded is what keeps an identity out of the list (SEL-11), empty if nothing does. Its state is expired.
-func (m *Member) excluded(state *quota.State, fable bool) Reason {
+// excluded is what keeps an identity out of the list (SEL-11), zero if nothing does. Its state is expired.
+func (m *Member) excluded(state *quota.State, fable bool) tier {
 	switch {
 	case m.Disabled:
-		return Disabled
+		return disabledTier
 	case m.Health.Paused:
-		return Paused
+		return pausedTier
 	}
 	if _, capped := state.Capped(fable, m.Caps); capped {
-		return Capped
+		return cappedTier
 	}
-	return ""
+	return 0
 }
 
 // cappedUntil is when the identity is below its caps again by itself (CAP-4); zero if it is.
@@ -251,11 +262,6 @@ func (m *Member) cappedUntil(fable bool, now time.Time) time.Time {
 	return until
 }
 
-// near is whether a request should go elsewhere before the account hits a wall (SEL-6).
-func (m *Member) near(state *quota.State, q *Query, now time.Time) bool {
-	return state.Near(q.Fable, m.Soft) || q.Policy.AvoidBurnRate && state.Headroom(q.Fable, m.Soft, now) < 0
-}
-
 // descending maps numbers, infinite ones included, so that the greatest comes first.
 func descending(f float64) int64 {
 	bits := int64(math.Float64bits(-f))
@@ -263,14 +269,13 @@ func descending(f float64) int64 {
 }
 
 func compare(a, b Ranked) int {
-	x, y := &a.key, &b.key
 	switch {
-	case x.tier != y.tier:
-		return cmp.Compare(x.tier, y.tier)
-	case x.major != y.major:
-		return cmp.Compare(x.major, y.major)
-	case x.minor != y.minor:
-		return cmp.Compare(x.minor, y.minor)
+	case a.tier != b.tier:
+		return cmp.Compare(a.tier, b.tier)
+	case a.major != b.major:
+		return cmp.Compare(a.major, b.major)
+	case a.minor != b.minor:
+		return cmp.Compare(a.minor, b.minor)
 	}
-	return cmp.Compare(x.tie, y.tie)
+	return cmp.Compare(a.tie, b.tie)
 }

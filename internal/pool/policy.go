@@ -22,3 +22,6 @@ func (p *Policy) hard() float64 {
 	}
 	return p.Hard
 }
+
+// burns reports whether a headroom, in seconds, is near by itself (SEL-22).
+func (p *Policy) burns(headroom float64) bool { return p.AvoidBurnRate && headroom < 0 }

@@ -126,7 +126,7 @@ func (s *Selection) admitted(ranked []Ranked, now time.Time) int {
 func (s *Selection) candidate(ranked []Ranked, at int, home *Member, now time.Time) Candidate {
 	chosen := &ranked[at]
 	c := Candidate{
-		Name: chosen.Member.Name, Key: chosen.Member.Key, Group: chosen.Group, Why: chosen.Why,
+		Name: chosen.Member.Name, Key: chosen.Member.Key, Group: chosen.Group, Why: chosen.Why(),
 		Detour: at > 0,
 		home:   home.seed,
 	}
@@ -183,9 +183,9 @@ func (s *Selection) leaving(best *Ranked, now time.Time) Reason {
 	switch {
 	case last == nil:
 		return PoolChanged
-	case best.Why == Sticky && best.Member.seed == s.seat.home:
+	case best.tier == stickyTier && best.Member.seed == s.seat.home:
 		return Returned
-	case best.Why == Sticky: // its home is another than it was
+	case best.tier == stickyTier: // its home is another than it was
 		return PoolChanged
 	}
 	return s.against(last, now)
@@ -198,7 +198,7 @@ func (s *Selection) against(m *Member, now time.Time) Reason {
 	}
 	switch r := rank(m, &s.query, now); r.Group {
 	case Out:
-		return r.Why
+		return r.Why()
 	case Cooling:
 		return Cooled
 	case Near, OverHard:
@@ -264,7 +264,7 @@ func (s *Selection) Verdict() Verdict { return s.verdict }
 func judge(members []Member, q *Query, now time.Time) (v Verdict) {
 	for i := range members {
 		m := &members[i]
-		switch rank(m, q, now).Why {
+		switch r := rank(m, q, now); r.Why() {
 		case Disabled:
 			v.Disabled++
 		case Paused:

@@ -53,8 +53,8 @@ func (m *Member) status(policy Policy, now time.Time) Status {
 		InFlight: h.ramp.inFlight, Allowance: h.ramp.allowance(policy.RampInitial, now),
 	}
 	s.Quota.Expire(now)
-	s.NearQuota = m.near(&s.Quota, &plain, now)
 	s.Headroom = s.Quota.Headroom(false, m.Soft, now)
+	s.NearQuota = s.Quota.Near(false, m.Soft) || policy.burns(s.Headroom)
 	s.Cooldown, s.Cause = h.left(false, now)
 	s.FableCooldown, s.FableCause = h.left(true, now)
 	s.Available = s.Group != Out && s.Cooldown == 0
