@@ -88,7 +88,8 @@ func TestIdentity(t *testing.T) {
 			"unset inline:p:unset ",
 		},
 			"account p/missing has no credential: there is no file /store/missing.json",
-			"account p/unset has no credential: the variable NOTHING is not set")
+			"account p/unset has no credential: the variable NOTHING is not set",
+			"the accounts p/blank and p/inline have the same login, in /store/blank.json, but count as different ones: list it once, or give both its uuid")
 		w.resolve("the configuration's counts", sets{"p": {{Name: "known", UUID: "u-9"}}}, []string{"known account::u-9 u-9"})
 		w.close()
 	})

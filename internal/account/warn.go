@@ -72,20 +72,41 @@ func (w *warner) aliases(entries []*entry) {
 	}
 }
 
-// sharedLogins warns of entries that hold one login in two places (TOK-7e).
+// sharedLogins warns of entries that hold one login in two places, or as two accounts (TOK-7e).
 func (w *warner) sharedLogins(entries []*entry) {
-	places := map[secret.String][]string{}
+	type login struct {
+		places, titles []string
+		keys           []identity.Key
+	}
+	logins := map[secret.String]*login{}
 	for _, e := range entries {
 		c, problem := e.source.usable()
-		if path := e.source.String(); problem == nil && c.refreshable() && !slices.Contains(places[c.refresh], path) {
-			places[c.refresh] = append(places[c.refresh], path)
+		if problem != nil || !c.refreshable() {
+			continue
+		}
+		l := logins[c.refresh]
+		if l == nil {
+			l = &login{}
+			logins[c.refresh] = l
+		}
+		l.titles = append(l.titles, e.title())
+		if place := e.source.String(); !slices.Contains(l.places, place) {
+			l.places = append(l.places, place)
+		}
+		if !slices.Contains(l.keys, e.key) {
+			l.keys = append(l.keys, e.key)
 		}
 	}
 	for _, e := range entries {
 		c, _ := e.source.usable()
-		if paths := places[c.refresh]; len(paths) > 1 {
+		switch l := logins[c.refresh]; {
+		case l == nil:
+		case len(l.places) > 1:
 			w.once(fmt.Sprintf("%s hold the same login: a refresh of one ends the others, so shunt writes it to all of them; "+
-				"log in to each on its own", strings.Join(paths, " and ")))
+				"log in to each on its own", strings.Join(l.places, " and ")))
+		case len(l.keys) > 1:
+			w.once(fmt.Sprintf("the accounts %s have the same login, in %s, but count as different ones: list it once, or give both its uuid",
+				strings.Join(l.titles, " and "), l.places[0]))
 		}
 	}
 }
