@@ -44,8 +44,9 @@ type App struct {
 	registry  *pool.Registry
 	keeper    *account.Keeper
 	transport *upstream.Transport
-	poller    *usage.Poller       // nil: off
+	poller    *usage.Poller // nil: off
 	requests  requestLog
+	quotas    *quotaMemory // nil: off
 	gateway   *gateway.Gateway
 	server    *http.Server
 
@@ -66,6 +67,11 @@ func New(cfg *config.Config, o Options) (*App, error) {
 	}
 	if err := a.requests.open(cfg.Log.Requests, a.health); err != nil {
 		return nil, err
+	}
+	if path := cfg.Server.Pool.StatePath; path != "" {
+		if a.quotas, err = recall(path, a.registry, a.health, o.Clock); err != nil {
+			o.Log.Warn("what is known of quota is lost: shunt starts without it", "error", err)
+		}
 	}
 	a.gateway = gateway.New(gateway.Options{Version: o.Version, Log: o.Log, Record: a.record}, a.assemble(cfg))
 	server := &cfg.Server
@@ -111,6 +117,9 @@ func (a *App) Run(ctx context.Context, l net.Listener, hup <-chan struct{}) erro
 	if a.poller != nil {
 		tasks.Go(func() { a.poller.Run(background) })
 	}
+	if a.quotas != nil {
+		tasks.Go(func() { a.quotas.keep(background) })
+	}
 
 	failed := make(chan error, 1)
 	go func() { failed <- a.server.Serve(l) }()
@@ -151,6 +160,9 @@ func (a *App) close() error {
 	defer cancel()
 	err := errors.Join(a.gateway.Wait(ctx), a.keeper.Close(ctx))
 	a.transport.Close()
+	if a.quotas != nil {
+		a.quotas.save()
+	}
 	return errors.Join(err, a.requests.close())
 }
 
