@@ -52,13 +52,31 @@ func softOf(t *rapid.T) quota.Thresholds {
 	return quota.Thresholds{threshold.Draw(t, "5h"), threshold.Draw(t, "7d"), threshold.Draw(t, "fable")}
 }
 
+func capsOf(t *rapid.T) quota.Caps {
+	var c quota.Caps
+	if rapid.IntRange(0, 2).Draw(t, "has caps") == 0 {
+		limit := rapid.SampledFrom([]float64{0, 0.3, 0.6, 0.9})
+		c.At = quota.Thresholds{limit.Draw(t, "cap 5h"), limit.Draw(t, "cap 7d"), limit.Draw(t, "cap fable")}
+		c.Set = quota.Set(rapid.IntRange(0, 7).Draw(t, "capped windows"))
+	}
+	return c
+}
+
+func policyOf(t *rapid.T) Policy {
+	return Policy{
+		Planned: rapid.Bool().Draw(t, "planned"), AvoidBurnRate: rapid.Bool().Draw(t, "burn rate"),
+		Hard: rapid.SampledFrom([]float64{0, 0.9, 0.98}).Draw(t, "hard"),
+	}
+}
+
 func anyMembers(t *rapid.T, least int) []Member {
 	members := make([]Member, rapid.IntRange(least, 6).Draw(t, "members"))
 	for i := range members {
 		name := fmt.Sprintf("m%d", i)
 		h := anyHealth(t)
+		h.Paused = rapid.IntRange(0, 4).Draw(t, "paused") == 0
 		members[i] = NewMember(Account{
-			Name: name, Key: keyOf(name), Soft: softOf(t),
+			Name: name, Key: keyOf(name), Soft: softOf(t), Caps: capsOf(t),
 			Priority: rapid.IntRange(0, 1).Draw(t, "priority"),
 			Disabled: rapid.IntRange(0, 4).Draw(t, "disabled") == 0,
 		}, &h)
@@ -67,7 +85,9 @@ func anyMembers(t *rapid.T, least int) []Member {
 }
 
 func anyQuery(t *rapid.T, members []Member) Query {
-	q := Query{Request: Request{Fable: rapid.Bool().Draw(t, "fable")}, Turn: rapid.Uint64Range(0, 9).Draw(t, "turn")}
+	q := Query{
+		Request: Request{Fable: rapid.Bool().Draw(t, "fable")}, Policy: policyOf(t), Turn: rapid.Uint64Range(0, 9).Draw(t, "turn"),
+	}
 	if rapid.Bool().Draw(t, "has session") {
 		q.Session = SessionOf(rapid.StringMatching("[a-z]{3}").Draw(t, "session"))
 		q.Last = keyOf(fmt.Sprintf("m%d", rapid.IntRange(0, 7).Draw(t, "last")))
@@ -88,18 +108,33 @@ func names(ranked []Ranked) []string {
 	return all
 }
 
-// SEL-11: quota, cooldowns and stickiness reorder; they neither drop nor repeat anyone.
+// mayServe says in its own words who is in the list: enabled, unpaused and below every cap (SEL-11, CAP-2).
+func mayServe(m *Member, fable bool, now time.Time) bool {
+	known := m.Health.Quota
+	known.Expire(now)
+	for w := range quota.Window(quota.Windows) {
+		used, observed := known.Utilization(w)
+		counts := w != quota.Fable || fable
+		if observed && counts && m.Caps.Set.Has(w) && used >= m.Caps.At[w] {
+			return false
+		}
+	}
+	return !m.Disabled && !m.Health.Paused
+}
+
+// SEL-11: quota, cooldowns and stickiness reorder; they neither drop nor repeat anyone. A cap, a pause and being disabled
+// are the only ways out of the list.
 func TestLawEveryoneOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members := anyMembers(t, 0)
-		q := anyQuery(t, members)
+		q, now := anyQuery(t, members), moment(t, "now")
 		var want []string
 		for i := range members {
-			if m := &members[i]; !m.Disabled && !slices.Contains(q.Tried, m.Key) {
+			if m := &members[i]; mayServe(m, q.Fable, now) && !slices.Contains(q.Tried, m.Key) {
 				want = append(want, m.Name)
 			}
 		}
-		got := names(Order(members, q, moment(t, "now")))
+		got := names(Order(members, q, now))
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
 			t.Fatalf("got %v, want %v in some order", got, want)
@@ -134,13 +169,17 @@ func TestLawDeterminism(t *testing.T) {
 	})
 }
 
-// SEL-2b, SEL-3, SEL-10: who leads, and that nobody stands before one of a better group but who leads.
+// SEL-2b, SEL-3, SEL-10: who leads, and that nobody stands before one of a better group but who leads. Without a plan the
+// two groups of the near ones are one.
 func TestLawLeadThenGroups(t *testing.T) {
-	tier := [...]int{Free: 0, Near: 1, OverHard: 1, Cooling: 2}
 	rapid.Check(t, func(t *rapid.T) {
 		members := anyMembers(t, 1)
 		q, now := anyQuery(t, members), moment(t, "now")
 		ranked := Order(members, q, now)
+		tier := [...]int{Free: 0, Near: 1, OverHard: 1, Cooling: 3}
+		if q.Policy.Planned {
+			tier[OverHard] = 2
+		}
 		var home, last *Ranked
 		for i := range ranked {
 			r := &ranked[i]
@@ -173,7 +212,34 @@ func TestLawLeadThenGroups(t *testing.T) {
 	})
 }
 
-// SEL-6: raising a threshold never moves an account to a later group.
+// SEL-10, SEL-21: with a plan, headroom orders those of one group and priority, but for the one that leads.
+func TestLawHeadroomOrders(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		members := anyMembers(t, 2)
+		q, now := anyQuery(t, members), moment(t, "now")
+		q.Policy.Planned = true
+		ranked := Order(members, q, now)
+		headroom := func(r *Ranked) float64 {
+			known := r.Member.Health.Quota
+			known.Expire(now)
+			return known.Headroom(q.Fable, r.Member.Soft, now)
+		}
+		for i := 1; i < len(ranked); i++ {
+			a, b := &ranked[i-1], &ranked[i]
+			if a.Why() != "" || a.Group != b.Group || a.Group == Cooling {
+				continue
+			}
+			if a.Member.Priority > b.Member.Priority {
+				t.Fatalf("priority %d before %d", a.Member.Priority, b.Member.Priority)
+			}
+			if a.Member.Priority == b.Member.Priority && headroom(a) < headroom(b) {
+				t.Fatalf("headroom %v before %v", headroom(a), headroom(b))
+			}
+		}
+	})
+}
+
+// SEL-6, SEL-22: raising a threshold never moves an account to a later group.
 func TestLawThresholds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := anyHealth(t)
@@ -236,6 +302,95 @@ func TestLawMovement(t *testing.T) {
 			t.Fatalf("%d of %d sessions moved to one of %d", moved, sessions, n)
 		}
 	})
+}
+
+// RMP-1, RMP-2, SEL-32: requests that take, fail, succeed and end in any order. The counts of requests in hand are right,
+// nobody is over an allowance that a better or equally good candidate could have spared, everyone is tried once, and what
+// is explained is what is done.
+func TestLawRamp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rapid.Check(struct{ rapid.TB }{t}, playRamp)
+	})
+}
+
+func playRamp(t *rapid.T) {
+	r := NewRegistry(clock.Clock{})
+	p := r.Pool("claude")
+	var accounts []Account
+	for i := range 4 {
+		name := fmt.Sprintf("m%d", i)
+		accounts = append(accounts, Account{Name: name, Key: keyOf(name), Soft: soft, Priority: rapid.IntRange(0, 1).Draw(t, "priority")})
+	}
+	policy := Policy{Planned: true, RampInitial: rapid.IntRange(0, 2).Draw(t, "initial")}
+	p.Configure(accounts, policy)
+
+	type request struct {
+		*Selection
+		holds string
+		tried []string
+	}
+	var open []*request
+	for range 40 {
+		time.Sleep(time.Duration(rapid.IntRange(0, 20).Draw(t, "pause")) * time.Second)
+		if len(open) == 0 || rapid.Bool().Draw(t, "begins") {
+			open = append(open, &request{Selection: p.Begin(Request{Session: Session(rapid.Uint64Range(0, 5).Draw(t, "session"))})})
+		}
+		i := rapid.IntRange(0, len(open)-1).Draw(t, "request")
+		x := open[i]
+		switch rapid.IntRange(0, 2).Draw(t, "step") {
+		case 0:
+			x.Release()
+			open = slices.Delete(open, i, i+1)
+		case 1:
+			if x.holds != "" {
+				o := Outcome{Sent: time.Now(), Event: rapid.SampledFrom([]Event{Success, Success, Overloaded}).Draw(t, "event"), Cooldown: 5 * time.Second}
+				p.Observe(keyOf(x.holds), o)
+			}
+		case 2:
+			fresh := len(x.tried) == 0
+			explained := p.Explain(x.query.Request)
+			c, ok := x.Next()
+			x.holds = c.Name
+			if !ok {
+				if len(x.tried) != len(accounts) {
+					t.Fatalf("tried %v only", x.tried)
+				}
+				break
+			}
+			if slices.Contains(x.tried, c.Name) {
+				t.Fatalf("tried %s twice", c.Name)
+			}
+			x.tried = append(x.tried, c.Name)
+			if !fresh {
+				break
+			}
+			admitted := slices.IndexFunc(explained.Places, func(p Place) bool { return !p.Denied && p.Group < Cooling })
+			last := slices.IndexFunc(explained.Places, func(p Place) bool { return p.Group == Cooling }) - 1
+			if last == -2 {
+				last = len(explained.Places) - 1
+			}
+			if admitted < 0 {
+				admitted = max(last, 0)
+			}
+			if x.query.Session != 0 && explained.Places[admitted].Name != c.Name {
+				t.Fatalf("%s was chosen of %+v", c.Name, explained.Places)
+			}
+		}
+		inHand := map[string]int{}
+		for _, x := range open {
+			if x.holds != "" {
+				inHand[x.holds]++
+			}
+		}
+		for _, s := range p.Snapshot() {
+			if s.InFlight != inHand[s.Name] {
+				t.Fatalf("%s has %d in hand, not %d", s.Name, s.InFlight, inHand[s.Name])
+			}
+		}
+	}
+	for _, x := range open {
+		x.Release()
+	}
 }
 
 // SEL-11, SEL-30: whatever happens, a request tries everyone once; and a session that changes its account has a reason.

@@ -317,3 +317,57 @@ func TestConcurrentUse(t *testing.T) {
 		t.Errorf("%d requests counted of %d", requests, workers*rounds)
 	}
 }
+
+// PAU-1, FO-13: what an operator does to an account that the pool does not have does nothing.
+func TestControlOfAStranger(t *testing.T) {
+	r := pool.NewRegistry(clock.Clock{})
+	p, other := r.Pool("claude"), r.Pool("other")
+	p.Configure(accounts("a"), pool.Policy{})
+	other.Configure(accounts("a", "b"), pool.Policy{})
+	b := account("b").Key
+	p.Observe(b, failure)
+	if p.Pause(b, true) || p.ClearCooldown(b) {
+		t.Error("it was found")
+	}
+	if s := other.Snapshot()[1]; s.Paused || s.Cooldown == 0 {
+		t.Errorf("paused %v, cooled for %v", s.Paused, s.Cooldown)
+	}
+	if !p.Pause(account("a").Key, true) || !other.Snapshot()[0].Paused {
+		t.Error("a pause belongs to the identity, in every pool")
+	}
+}
+
+// SEL-31: a session that has moved is warned about once, whoever asks, and one that has not never.
+func TestWarnMoved(t *testing.T) {
+	p := poolOf(accounts("a", "b")...)
+	req := pool.Request{Session: 1}
+	serve := func() *pool.Selection {
+		s := p.Begin(req)
+		s.Served(next(t, s), false)
+		return s
+	}
+	if s := serve(); s.Moved() || s.WarnMoved() {
+		t.Error("a new session has not moved")
+	}
+	home := next(t, p.Begin(req))
+	p.Observe(home.Key, failure)
+	s := p.Begin(req)
+	if away := next(t, s); s.Moved() {
+		t.Errorf("moved before %s served it", away.Name)
+	} else {
+		s.Served(away, false)
+	}
+	if !s.Moved() || !s.WarnMoved() {
+		t.Error("it has moved")
+	}
+	if s.Moved() || s.WarnMoved() {
+		t.Error("warned twice")
+	}
+	p.ClearCooldown(home.Key)
+	if s := serve(); s.Moved() || s.WarnMoved() {
+		t.Error("warned again when it went home")
+	}
+	if none := p.Begin(pool.Request{}); none.Moved() || none.WarnMoved() {
+		t.Error("no session moves")
+	}
+}

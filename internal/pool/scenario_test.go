@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,14 +22,19 @@ import (
 //
 //	[12:00 | 12:00:05 | +31s] VERB ...      when; without it at the time of the line before
 //
-//	accounts a b:priority=1 c:disabled d:soft=.5 e:is=a
+//	policy planned hard=.9 burn ramp=2      [server.pool]; holds for the accounts that follow
+//	accounts a b:priority=1 c:disabled d:soft=.5 e:is=a f:cap=.8 g:cap5h=.8:cap7d=.7:capfable=.6
 //	order s1 [fable] -> a b c               the candidates of a request, best first; - is no session
 //	state a [fable] -> cooled 30s           its group, and how long it is cooled
+//	none s1 [fable] -> capped=2 paused=1 until=+2h
+//	                                        there is no candidate, for these reasons
 //	request s1 [fable] -> a 529 -> b 200 moved=failover
 //	                                        whom a request tries, what becomes of it, and how its session moves;
 //	                                        also why=REASON after a name, detour, and none when no one is left
 //	observe a 429 5h=rejected/.99/+2h 7d=.5 all=rejected retry=30s sent=-10s [fable]
+//	usage a 5h=.99/+2h sent=-10s            what the usage endpoint says
 //	credential a                            its credential has changed
+//	pause a, resume a, clear a              what an operator does; clear ends the cooldowns
 //
 // A session s1@a is one whose home is a; later lines may call it s1.
 func TestScenarios(t *testing.T) {
@@ -50,6 +56,7 @@ func TestScenarios(t *testing.T) {
 type scenario struct {
 	registry *Registry
 	pool     *Pool
+	policy   Policy
 	midnight time.Time
 	sessions map[string]Session
 }
@@ -78,8 +85,12 @@ func (s *scenario) play(words []string) error {
 	}
 	verb, args := words[0], words[1:]
 	switch verb {
+	case "policy":
+		return s.setPolicy(args)
 	case "accounts":
 		return s.accounts(args)
+	case "none":
+		return s.none(args)
 	case "order":
 		return s.order(args)
 	case "state":
@@ -90,11 +101,30 @@ func (s *scenario) play(words []string) error {
 		o, err := outcome(args[1:], slices.Contains(args, "fable"))
 		s.pool.Observe(keyOf(args[0]), o)
 		return err
+	case "usage":
+		o, err := outcome(append([]string{"404"}, args[1:]...), false)
+		var u quota.Usage
+		for w, from := range o.Signal.Windows {
+			u.Windows[w] = quota.WindowUsage{Utilization: from.Utilization, Has: from.HasUtilization, Reset: from.Reset}
+		}
+		s.pool.ObserveUsage(keyOf(args[0]), u, o.Sent)
+		return err
+	case "pause", "resume":
+		return has(s.pool.Pause(keyOf(args[0]), verb == "pause"))
+	case "clear":
+		return has(s.pool.ClearCooldown(keyOf(args[0])))
 	case "credential":
 		s.registry.CredentialChanged(keyOf(args[0]))
 		return nil
 	}
 	return fmt.Errorf("unknown verb %q", verb)
+}
+
+func has(account bool) error {
+	if !account {
+		return errors.New("no such account")
+	}
+	return nil
 }
 
 // advance sleeps for +31s, or until 12:00 or 12:00:05.
@@ -117,11 +147,35 @@ func (s *scenario) advance(when string) error {
 	return err
 }
 
+func (s *scenario) setPolicy(args []string) (err error) {
+	s.policy = Policy{}
+	for _, arg := range args {
+		name, value, _ := strings.Cut(arg, "=")
+		switch name {
+		case "planned":
+			s.policy.Planned = true
+		case "burn":
+			s.policy.AvoidBurnRate = true
+		case "hard":
+			s.policy.Hard, err = strconv.ParseFloat(value, 64)
+		case "ramp":
+			s.policy.RampInitial, err = strconv.Atoi(value)
+		default:
+			err = fmt.Errorf("unknown option %q", name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s *scenario) accounts(args []string) error {
 	var accounts []Account
 	for _, arg := range args {
 		options := strings.Split(arg, ":")
-		a := Account{Name: options[0], Key: keyOf(options[0]), Soft: quota.Soft(quota.DefaultHard)}
+		a := Account{Name: options[0], Key: keyOf(options[0]), Soft: quota.Soft(s.policy.hard())}
+		var caps quota.Setting
 		for _, option := range options[1:] {
 			name, value, _ := strings.Cut(option, "=")
 			var err error
@@ -133,7 +187,14 @@ func (s *scenario) accounts(args []string) error {
 			case "soft":
 				var soft float64
 				soft, err = strconv.ParseFloat(value, 64)
-				a.Soft = quota.Soft(quota.DefaultHard, quota.Setting{All: &soft})
+				a.Soft = quota.Soft(s.policy.hard(), quota.Setting{All: &soft})
+			case "cap", "cap5h", "cap7d", "capfable":
+				var limit float64
+				limit, err = strconv.ParseFloat(value, 64)
+				*map[string]**float64{
+					"cap": &caps.All, "cap5h": &caps.Window[quota.FiveHour],
+					"cap7d": &caps.Window[quota.SevenDay], "capfable": &caps.Window[quota.Fable],
+				}[name] = &limit
 			case "is":
 				a.Key = keyOf(value)
 			default:
@@ -143,9 +204,10 @@ func (s *scenario) accounts(args []string) error {
 				return err
 			}
 		}
+		a.Caps = quota.Cap(caps)
 		accounts = append(accounts, a)
 	}
-	s.pool.Configure(accounts, Policy{})
+	s.pool.Configure(accounts, s.policy)
 	return nil
 }
 
@@ -205,7 +267,7 @@ func (s *scenario) state(args []string) error {
 		if m.Name != words[0] {
 			continue
 		}
-		q := Query{Request: Request{Fable: slices.Contains(words, "fable")}}
+		q := Query{Request: Request{Fable: slices.Contains(words, "fable")}, Policy: s.policy}
 		got := rank(m, &q, time.Now()).Group.String()
 		if until, _ := m.Health.CooledUntil(q.Fable, time.Now()); !until.IsZero() {
 			got += " " + time.Until(until).String()
@@ -218,12 +280,41 @@ func (s *scenario) state(args []string) error {
 	return fmt.Errorf("no account %q", words[0])
 }
 
+func (s *scenario) none(args []string) error {
+	req, parts, err := s.asked(args)
+	if err != nil {
+		return err
+	}
+	selection := s.pool.Begin(req)
+	if c, ok := selection.Next(); ok {
+		return fmt.Errorf("there is %s", c.Name)
+	}
+	v := selection.Verdict()
+	var got []string
+	for _, part := range []struct {
+		name string
+		n    int
+	}{{"capped", v.Capped}, {"paused", v.Paused}, {"disabled", v.Disabled}} {
+		if part.n > 0 {
+			got = append(got, fmt.Sprintf("%s=%d", part.name, part.n))
+		}
+	}
+	if !v.Eligible.IsZero() {
+		got = append(got, "until=+"+time.Until(v.Eligible).String())
+	}
+	if !slices.Equal(got, parts[0]) {
+		return fmt.Errorf("verdict is %v", got)
+	}
+	return nil
+}
+
 func (s *scenario) request(args []string) error {
 	req, attempts, err := s.asked(args)
 	if err != nil {
 		return err
 	}
 	selection := s.pool.Begin(req)
+	defer selection.Release()
 	for _, words := range attempts {
 		c, ok := selection.Next()
 		if words[0] == "none" && !ok {
