@@ -83,43 +83,50 @@ func TestFirstByteTimeouts(t *testing.T) {
 	}
 }
 
-// FO-14: ten thousand rotations, with answers short, long and broken, leave no connection and no goroutine behind.
+// FO-14: ten thousand rotations, after failures that are short, long and broken, leave no connection, no goroutine and no
+// memory behind.
 func TestRotationsLeakNothing(t *testing.T) {
-	const requests = 2500
-	inWorld(t, sim.Config{Accounts: accountsOf(4)}, poolOf(""), func(w *world) {
-		ask := func(i int) {
-			switch r := w.ask(fmt.Sprint("s", i%50), plainModel, i%2 == 0); {
-			case i%5 != 4 && r.status != 529 && r.status != 200 && r.status != 500: // 200 is an error stream
-				w.Fatalf("request %d: %d %s", i, r.status, r.body)
-			}
-		}
-		kinds := faults(sim.Overloaded(), sim.ErrorStream(anthropic.TypeOverloaded), sim.ServerError(500).Encoded("gzip"),
-			sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
-				rw.WriteHeader(500)
-				io.WriteString(rw, strings.Repeat("x", 1<<20+1))
-			}),
-			sim.ResetConnection())
-		run := func(from, to int) {
-			for i := from; i < to; i++ {
-				w.provider.Clear("")
-				w.provider.Inject("", kinds[i%5])
-				if i%100 < 95 {
-					w.provider.Clear("")
-					w.provider.Inject("", kinds[i%3])
+	const accounts, rounds = 11, 100 // ten rotations a request, ten requests a round
+	long := sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
+		rw.WriteHeader(500)
+		io.WriteString(rw, strings.Repeat("x", 1<<20+1))
+	})
+	inWorld(t, sim.Config{Accounts: accountsOf(accounts)}, poolOf(""), func(w *world) {
+		short := faults(sim.Overloaded(), sim.ErrorStream(anthropic.TypeOverloaded), sim.ServerError(500).Encoded("gzip"))
+		round := func(i int) {
+			for n := range 10 {
+				fault := short[n%len(short)]
+				switch {
+				case n == 9:
+					fault = sim.ResetConnection()
+				case n == 8 && i%10 == 0:
+					fault = long
 				}
-				ask(i)
+				w.provider.Inject("", fault)
+				w.ask(fmt.Sprint("s", n), plainModel, n%2 == 0)
+				w.provider.Clear("")
 			}
 		}
-		run(0, 100)
+		memory := func() int64 {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			return int64(m.HeapAlloc)
+		}
+		for i := range 10 { // the recorders fill up
+			round(i)
+		}
 		synctest.Wait()
-		goroutines := runtime.NumGoroutine()
-		run(100, requests)
+		goroutines, heap := runtime.NumGoroutine(), memory()
+		for i := 10; i < rounds; i++ {
+			round(i)
+		}
 		synctest.Wait()
 		rotations := uint64(0)
 		for _, s := range w.app.Pool("anthropic") {
 			rotations += s.Rotations
 		}
-		if want := uint64(requests * 3); rotations < want {
+		if rotations < rounds*10*(accounts-1) {
 			w.Errorf("%d rotations", rotations)
 		}
 		if open := w.upstream.Open(); open > 2 {
@@ -127,6 +134,9 @@ func TestRotationsLeakNothing(t *testing.T) {
 		}
 		if now := runtime.NumGoroutine(); now > goroutines+4 {
 			w.Errorf("%d goroutines, %d at first", now, goroutines)
+		}
+		if now := memory(); now > heap+32<<20 {
+			w.Errorf("%d MiB, %d at first", now>>20, heap>>20)
 		}
 	})
 }
