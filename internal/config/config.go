@@ -1,6 +1,6 @@
 // Package config turns one TOML file and the environment into an immutable [Config], or into every problem they have.
 //
-// One table (schema.go, keys.go) describes each key: how it is written, its default, its meaning, whether it needs a restart. Strict
+// One table (schema.go, keys*.go) describes each key: how it is written, its default, its meaning, whether it needs a restart. Strict
 // decoding, environment overrides, "did you mean" and the reference in docs/ all come from it. The package reads the configuration file,
 // the files that `${file:...}` names, and nothing else: it opens no account store, reads no variable that a token_env
 // names, and touches no network (CFG-46).
@@ -30,7 +30,8 @@ type Config struct {
 	Prefixes  []Prefix
 	Log       Log
 
-	sum [sha256.Size]byte // of the file's content, so that a watcher knows what is running
+	sum     [sha256.Size]byte // of the file's content, so that a watcher knows what is running
+	ordered bool              // whether Providers are declared by [[upstreams]]
 }
 
 // Server is the table [server].
@@ -105,16 +106,17 @@ const (
 	XAPIKey KeyHeader = "x_api_key" // x-api-key: KEY
 )
 
-// Provider is one table [providers.<name>].
+// Provider is one table [providers.<name>], or one of [[upstreams]], with what its preset says.
 type Provider struct {
 	Name         string
+	Preset       string // of an upstream, as it is written; empty: none
 	Kind         Kind
 	BaseURL      *url.URL // http or https; its path does not end in a slash; no user info, query or fragment
 	Auth         Auth
 	APIKeyEnv    string
 	APIKey       secret.String // the value of that variable; set only if Auth is APIKey
 	APIKeyHeader KeyHeader
-	Accounts     []Account // in the order of the file; empty in a pool means the whole account store (CFG-12)
+	Accounts     []Account // in the order of the file; empty in a pool means the whole account store (CFG-12, CFG-21)
 }
 
 // Pool reports whether the provider's credentials are accounts of shunt's own.
@@ -130,7 +132,8 @@ func (p *Provider) Account(name string) (*Account, bool) {
 	return nil, false
 }
 
-// Account is one entry of [[providers.<name>.accounts]]. Without Credentials and TokenEnv it is the store's entry of its name.
+// Account is one entry of [[providers.<name>.accounts]], or of what an upstream is limited to (CFG-21). Without Credentials and
+// TokenEnv it is the store's entry of its name, which need not be there (CFG-23).
 type Account struct {
 	Name             string
 	Credentials      string // absolute path; empty if not set

@@ -11,8 +11,27 @@ import (
 
 // decode puts a document into the Config and reports whatever does not fit the schema.
 func (l *loader) decode(document *node) {
+	if upstreams := document.child["upstreams"]; upstreams != nil && upstreams.shape == listShape {
+		l.config.ordered, l.config.Providers = true, nil
+		l.rejectProviders(document)
+	}
 	l.table(&schema, document, spot{}, l.config)
-	slices.SortFunc(l.config.Providers, func(a, b Provider) int { return cmp.Compare(a.Name, b.Name) })
+	if !l.config.ordered {
+		slices.SortFunc(l.config.Providers, func(a, b Provider) int { return cmp.Compare(a.Name, b.Name) })
+	}
+}
+
+// rejectProviders takes [providers.*] out of a document that has [[upstreams]] (CFG-20), once its own problems are reported.
+func (l *loader) rejectProviders(document *node) {
+	providers := document.child["providers"]
+	if providers == nil {
+		return
+	}
+	at := spot{key: "providers"}
+	l.places[at] = place{line: providers.line}
+	l.fail(at, "cannot stand beside [[upstreams]]; declare every provider in one of the two ways")
+	l.subtable(schema.table("providers"), providers, at, &Config{})
+	document.remove("providers")
 }
 
 // table decodes n, which stands at the spot in, into the owner of t's keys.
@@ -20,9 +39,11 @@ func (l *loader) table(t *table, n *node, in spot, owner any) {
 	l.places[in] = place{line: n.line}
 	for _, name := range n.names {
 		child := n.child[name]
-		at := spot{in.table, in.item, segment(name)}
+		at := in.of(segment(name))
 		l.places[at] = place{line: child.line}
-		if k := t.key(name); k != nil {
+		if t.free != nil {
+			l.set(t.free, child, at, t.join(owner, name))
+		} else if k := t.key(name); k != nil {
 			l.set(k, child, at, owner)
 		} else if sub := t.table(name); sub != nil {
 			l.subtable(sub, child, at, owner)
@@ -33,25 +54,53 @@ func (l *loader) table(t *table, n *node, in spot, owner any) {
 }
 
 func (l *loader) subtable(t *table, n *node, at spot, parent any) {
-	heading := at.String()
+	if t.form == listed {
+		l.list(t, n, at, parent)
+		return
+	}
+	n, ok := t.long(n)
 	switch {
-	case t.form == listed:
-		if n.shape != listShape || len(n.items) > 0 && !n.tables() {
-			l.report(at, fmt.Sprintf("must be a list of tables, each headed [[%s]]", heading))
-			return
-		}
-		for i, item := range n.items {
-			l.enter(t, item, spot{heading, i + 1, ""}, parent, "")
-		}
-	case n.shape != tableShape:
-		l.report(at, fmt.Sprintf("must be one table, headed [%s]", heading))
+	case !ok && t.short != nil:
+		l.fail(at, "must be "+t.short.expect)
+	case !ok:
+		l.fail(at, fmt.Sprintf("must be one table, headed [%s]", at))
 	case t.form == named:
 		for _, name := range n.names {
-			l.named(t, name, n.child[name], spot{table: heading, key: segment(name)}, parent)
+			l.named(t, name, n.child[name], at.below().of(segment(name)), parent)
 		}
 	default:
-		l.enter(t, n, spot{table: heading}, parent, "")
+		l.enter(t, n, at.below(), parent, "")
 	}
+}
+
+func (l *loader) list(t *table, n *node, at spot, parent any) {
+	tables := make([]*node, len(n.items))
+	ok := n.shape == listShape
+	for i, item := range n.items {
+		var fits bool
+		tables[i], fits = t.long(item)
+		ok = ok && fits
+	}
+	switch {
+	case !ok && t.short != nil:
+		l.fail(at, "must be "+t.short.expect)
+	case !ok:
+		l.fail(at, fmt.Sprintf("must be a list of tables, each headed [[%s]]", at))
+	default:
+		for i, item := range tables {
+			l.enter(t, item, at.item(i), parent, "")
+		}
+	}
+}
+
+// long is the table that n is, or that it stands for in short.
+func (t *table) long(n *node) (*node, bool) {
+	if t.short != nil && n.shape == textShape {
+		table := newTable(n.line)
+		table.put(t.short.key, n)
+		return table, true
+	}
+	return n, n.shape == tableShape
 }
 
 func (l *loader) named(t *table, name string, n *node, at spot, parent any) {
@@ -63,7 +112,7 @@ func (l *loader) named(t *table, name string, n *node, at spot, parent any) {
 	if _, err := t.names.parse(&node{text: name}, base{}); err != nil {
 		l.report(at, fmt.Sprintf("is not %s", t.names.expect))
 	}
-	l.enter(t, n, spot{table: at.String()}, parent, name)
+	l.enter(t, n, at.below(), parent, name)
 }
 
 func (l *loader) enter(t *table, n *node, in spot, parent any, name string) {

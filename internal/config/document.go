@@ -165,6 +165,11 @@ func (n *node) put(name string, child *node) {
 	n.child[name] = child
 }
 
+func (n *node) remove(name string) {
+	delete(n.child, name)
+	n.names = slices.DeleteFunc(n.names, func(other string) bool { return other == name })
+}
+
 func (b *treeBuilder) assign(table *node, keyValue *unstable.Node) {
 	keys := b.keys(keyValue)
 	last := keys[len(keys)-1]

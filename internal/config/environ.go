@@ -18,7 +18,7 @@ type target struct {
 // override lets the environment set single values over the file (CFG-3).
 func (l *loader) override() {
 	targets := map[string]target{}
-	l.targets(&schema, spot{}, l.config, targets)
+	l.targets(&schema, "SHUNT_", spot{}, l.config, targets)
 	for _, variable := range slices.Sorted(maps.Keys(l.env)) {
 		head, _, nested := strings.Cut(strings.TrimPrefix(variable, "SHUNT_"), "__")
 		if !nested || !strings.HasPrefix(variable, "SHUNT_") || schema.table(strings.ToLower(head)) == nil {
@@ -55,33 +55,43 @@ func (l *loader) overrideOne(t target, variable string) {
 	l.assign(t.key, n, t.at, t.owner, l.here)
 }
 
-// targets collects the variables of a table's keys and of those below it, for the providers that there are.
-func (l *loader) targets(t *table, in spot, owner any, found map[string]target) {
-	add := func(at target) {
-		variable := "SHUNT_" + strings.ToUpper(strings.NewReplacer(".", "__", "-", "_").Replace(at.at.String()))
+// targets collects the variables of a table's keys and of those below it, for the providers that there are. Their names begin
+// with prefix.
+func (l *loader) targets(t *table, prefix string, in spot, owner any, found map[string]target) {
+	add := func(variable string, at target) {
 		_, at.twice = found[variable]
 		found[variable] = at
 	}
 	for i := range t.keys {
-		add(target{key: &t.keys[i], at: spot{in.table, 0, t.keys[i].name}, owner: owner})
+		k := &t.keys[i]
+		add(prefix+capitals(k.name), target{key: k, at: in.of(k.name), owner: owner})
 	}
 	for i := range t.tables {
 		sub := &t.tables[i]
-		below := spot{table: spot{in.table, 0, sub.name}.String()}
-		switch sub.form {
-		case single:
+		variable, at := prefix+capitals(sub.name), in.of(sub.name)
+		switch {
+		case sub.form == single:
 			part, _ := sub.owner(owner, "")
-			l.targets(sub, below, part, found)
-		case named:
-			for _, name := range sub.present(owner) {
-				element, _ := sub.owner(owner, name)
-				l.targets(sub, spot{table: below.table + "." + segment(name)}, element, found)
+			if sub.short != nil {
+				add(variable, target{key: sub.key(sub.short.key), at: at.below().of(sub.short.key), owner: part})
 			}
-		case listed:
-			add(target{at: below})
+			l.targets(sub, variable+"__", at.below(), part, found)
+		case sub.elements == nil:
+			add(variable, target{at: at})
+		default:
+			for i, e := range sub.elements(owner) {
+				table := at.item(i)
+				if sub.form == named {
+					table = at.below().of(segment(e.name)).below()
+				}
+				l.targets(sub, variable+"__"+capitals(e.name)+"__", table, e.owner, found)
+			}
 		}
 	}
 }
+
+// capitals is a part of a key as variables have it.
+func capitals(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "-", "_")) }
 
 func unknownVariable(variable string, targets map[string]target) string {
 	for list, t := range targets {

@@ -26,9 +26,13 @@ var schema = table{
 			{name: "timeouts", owner: part(func(s *Server) *Timeouts { return &s.Timeouts }), keys: timeoutKeys},
 			{name: "pool", owner: part(func(s *Server) *Pool { return &s.Pool }), keys: poolKeys, doc: poolDoc},
 		}},
-		{name: "providers", form: named, owner: providerOwner, names: providerName, present: providerNames, keys: providerKeys, doc: providerDoc, tables: []table{
+		{name: "providers", form: named, owner: providerOwner, names: providerName, elements: providers(false), keys: providerKeys, doc: providerDoc, tables: []table{
 			{name: "accounts", form: listed, owner: accountOwner, keys: accountKeys, doc: accountDoc},
 		}},
+		upstreamTable,
+		modelTable,
+		{name: "routes", form: listed, owner: routeOwner, keys: routeKeys, doc: routeDoc},
+		{name: "route_prefixes", form: listed, owner: prefixOwner, keys: prefixKeys, doc: prefixDoc},
 		{name: "log", owner: part(func(c *Config) *Log { return &c.Log }), keys: logKeys},
 	},
 }
@@ -125,12 +129,19 @@ func providerOwner(parent any, name string) (any, bool) {
 	return &c.Providers[len(c.Providers)-1], true
 }
 
-func providerNames(parent any) []string {
-	var names []string
-	for _, p := range parent.(*Config).Providers {
-		names = append(names, p.Name)
+// providers are the elements of the table that Config.Providers come from, if that is the form.
+func providers(ordered bool) func(parent any) []element {
+	return func(parent any) []element {
+		c := parent.(*Config)
+		if c.ordered != ordered {
+			return nil
+		}
+		found := make([]element, len(c.Providers))
+		for i := range c.Providers {
+			found[i] = element{c.Providers[i].Name, &c.Providers[i]}
+		}
+		return found
 	}
-	return names
 }
 
 var providerKeys = []key{
@@ -174,12 +185,14 @@ func accountOwner(parent any, _ string) (any, bool) {
 	return &p.Accounts[len(p.Accounts)-1], true
 }
 
+var accountName = pattern(`[a-z0-9-]+`, "a name of the characters a-z, 0-9 and -")
+
 var uuid = pattern(`[A-Za-z0-9-]*`, "a UUID (letters, digits and -)") // blank counts as unknown (ID-1)
 
 var accountKeys = slices.Concat([]key{
 	{
 		name:    "name",
-		binding: to(pattern(`[a-z0-9-]+`, "a name of the characters a-z, 0-9 and -"), func(a *Account) *string { return &a.Name }),
+		binding: to(accountName, func(a *Account) *string { return &a.Name }),
 		doc:     "Required, and unique in the provider. It appears in logs and in the header `x-shunt-account`.",
 	},
 	{

@@ -39,6 +39,7 @@ func load(o Options, data []byte) (*Config, []Warning, error) {
 	l.config.sum = sha256.Sum256(data)
 	l.decode(document)
 	l.override()
+	l.applyPresets()
 	l.config.Server.Pool.Present = l.present("server.pool")
 	l.validate()
 	if len(l.problems) > 0 {

@@ -273,16 +273,22 @@ func TestStarter(t *testing.T) {
 	if p, _ := config.Provider(config.Server.DefaultProvider); !p.Pool() {
 		t.Errorf("the starter file's provider is %+v, want a pool", p)
 	}
-	var uncommented []string
+	var uncommented strings.Builder
 	for line := range strings.Lines(string(Starter())) {
 		if rest, ok := strings.CutPrefix(line, "#"); ok && !strings.HasPrefix(rest, " ") {
 			line = rest
 		}
-		uncommented = append(uncommented, line)
+		uncommented.WriteString(line)
 	}
-	config = mustLoad(t, strings.Join(uncommented, ""), "HOME=/home/u")
+	common, backends, _ := strings.Cut(uncommented.String(), "\n# A pool: ")
+	pool, upstreams, _ := strings.Cut(backends, "\n# Instead of ")
+	config = mustLoad(t, common+"\n# "+pool, "HOME=/home/u")
 	if p, _ := config.Provider("anthropic"); len(p.Accounts) != 4 {
 		t.Errorf("the starter file has %d accounts", len(p.Accounts))
+	}
+	config = mustLoad(t, common+"\n# "+upstreams, "HOME=/home/u", "ANTHROPIC_API_KEY=key")
+	if len(config.Providers) != 3 || len(config.Route("claude-opus-4-5")) != 1 || len(config.Route("claude-sonnet-4-5")) != 2 {
+		t.Errorf("the starter file's upstreams are %+v with the models %+v", config.Providers, config.Models)
 	}
 }
 

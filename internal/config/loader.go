@@ -6,12 +6,31 @@ import (
 	"strings"
 )
 
-// spot is a key, or with an empty key a table, that a configuration can set. Item counts the tables of a list from 1.
+// spot is a key, or with an empty key a table, that a configuration can set.
 type spot struct {
 	table string
-	item  int
+	items items
 	key   string
 }
+
+// items tells the tables of lists apart: each list around a spot, outermost first, has the number of its table, from 1.
+type items [2]int
+
+func (i items) in(number int) items {
+	if i[0] == 0 {
+		return items{number}
+	}
+	return items{i[0], number}
+}
+
+// of is a key of the table at s.
+func (s spot) of(key string) spot { return spot{s.table, s.items, key} }
+
+// below is the table that the key at s holds.
+func (s spot) below() spot { return spot{s.String(), s.items, ""} }
+
+// item is one of the tables that the list at s holds.
+func (s spot) item(index int) spot { return spot{s.String(), s.items.in(index + 1), ""} }
 
 func (s spot) String() string {
 	return strings.Trim(s.table+"."+s.key, ".")
@@ -65,18 +84,23 @@ func newLoader(o Options) (*loader, error) {
 	return l, nil
 }
 
-// report adds a problem at a spot, or if nothing set it, at the table it would stand in.
+// report adds a problem at a spot, or if nothing set it, at the innermost table that it would stand in.
 func (l *loader) report(s spot, message string) { l.problems = append(l.problems, l.at(s, message)) }
 
 func (l *loader) at(s spot, message string) Problem {
 	where, ok := l.places[s]
-	if !ok {
-		where = l.places[spot{s.table, s.item, ""}]
+	for in := s.of(""); !ok && in.table != ""; in.table = above(in.table) {
+		where, ok = l.places[in]
 	}
 	if where.variable != "" {
 		return Problem{Key: where.variable, Message: message}
 	}
 	return Problem{File: l.file, Line: where.line, Key: s.String(), Message: message}
+}
+
+// above is the heading of the table around another.
+func above(heading string) string {
+	return heading[:max(0, strings.LastIndexByte(heading, '.'))]
 }
 
 // fail reports a value that is no good.

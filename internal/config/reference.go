@@ -16,6 +16,7 @@ var referenceTemplate = template.Must(template.New("reference").Parse(referenceT
 type section struct {
 	Heading string // as it is written in a file, brackets included
 	Doc     string
+	Like    string // the heading of the table whose keys these are
 	Keys    []referenceKey
 }
 
@@ -32,14 +33,21 @@ func WriteReference(w io.Writer) error {
 func sections() []section {
 	var found []section
 	schema.walk("", func(heading string, t *table) {
-		if len(t.keys) == 0 {
+		keys := t.keys
+		if t.free != nil {
+			keys = []key{*t.free}
+		}
+		if len(keys) == 0 {
 			return
 		}
-		s := section{Heading: "[" + heading + "]", Doc: t.doc}
+		s := section{Heading: "[" + heading + "]", Doc: t.doc, Like: t.like}
 		if t.form == listed {
 			s.Heading = "[" + s.Heading + "]"
 		}
-		for _, k := range t.keys {
+		if t.like != "" {
+			keys = nil
+		}
+		for _, k := range keys {
 			s.Keys = append(s.Keys, referenceKey{
 				Name: k.name, Default: k.def, Expect: k.expect, Doc: k.doc, Restart: k.restart,
 			})

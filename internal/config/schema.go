@@ -14,9 +14,33 @@ type table struct {
 	// the defaults have yet to be copied in.
 	owner func(parent any, name string) (owner any, fresh bool)
 
-	// Of a named table: how a name is written, and the names that there are.
-	names   kind[string]
-	present func(parent any) []string
+	// Of a named table: how a name is written.
+	names kind[string]
+
+	// Of a named table, or a listed one whose elements have names: those that there are, for the environment to set.
+	elements func(parent any) []element
+
+	// short is the other way to write the table, nil if there is none.
+	short *short
+
+	// free, if it is there, stands for every key of the table, whose names are the file's own. join makes the owner of one.
+	free *key
+	join func(owner any, name string) any
+
+	// like is the heading, brackets included, of the table that has the same keys, in whose place the reference has them.
+	like string
+}
+
+// element is one of the tables of a form that has several.
+type element struct {
+	name  string
+	owner any
+}
+
+// short is a string in place of a table, which means the table with that one key.
+type short struct {
+	key    string
+	expect string // completes "must be": what to write in place of the table, or of the list of them
 }
 
 // form is how often a table may be there.
@@ -25,7 +49,7 @@ type form uint8
 const (
 	single form = iota // [server]
 	named              // [providers.<name>]
-	listed             // [[providers.<name>.accounts]]
+	listed             // [[upstreams]]
 )
 
 // key describes one key of a table.

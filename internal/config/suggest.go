@@ -14,6 +14,9 @@ func unknown(t *table, heading, name string, n *node) string {
 	}
 	for _, sub := range t.tables {
 		tables = append(tables, sub.name)
+		if sub.short != nil || sub.free != nil {
+			keys = append(keys, sub.name) // commonly written like one
+		}
 	}
 	what, known := "key", keys
 	if n.shape == tableShape || n.tables() {

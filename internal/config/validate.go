@@ -11,55 +11,80 @@ import (
 
 // validate reports what is wrong between keys. Of a key that has failed by itself it concludes nothing.
 func (l *loader) validate() {
-	l.validateDefaultProvider()
-	for i := range l.config.Providers {
-		l.validateProvider(&l.config.Providers[i])
+	if l.config.ordered {
+		l.validateUpstreams()
 	}
+	for i := range l.config.Providers {
+		l.validateProvider(i)
+	}
+	l.validateDefaultProvider()
+	l.validateModels()
+	l.validateRoutes()
 }
 
 func (l *loader) validateDefaultProvider() {
-	at := spot{table: "server", key: "default_provider"}
+	at := spot{table: "server"}.of("default_provider")
 	name := l.config.Server.DefaultProvider
-	if _, ok := l.config.Provider(name); ok || l.failed(at) {
+	if l.config.ordered && !l.written(at) && l.unknownProvider(name) != "" {
+		l.report(at, fmt.Sprintf("is not set, and the default, %q, is none of the upstreams; name one", name))
 		return
 	}
-	names := providerNames(l.config)
-	message := "names a provider that does not exist; "
-	if near, ok := nearest(name, names); ok {
-		message += fmt.Sprintf("did you mean %q?", near)
-	} else {
-		message += "there is " + strings.Join(names, ", ")
-	}
-	l.fail(at, message)
+	l.checkReference(at, name)
 }
 
-func (l *loader) validateProvider(p *Provider) {
-	key := func(name string) spot { return providerSpot(p, name) }
-	authKnown := !l.failed(key("auth"))
+// checkReference reports a key that names a provider which does not exist.
+func (l *loader) checkReference(at spot, name string) {
+	if message := l.unknownProvider(name); message != "" && !l.failed(at) {
+		l.fail(at, "names a provider that does not exist; "+message)
+	}
+}
 
-	switch at := key("base_url"); {
-	case l.failed(at):
-	case p.BaseURL == nil:
-		l.fail(at, `is missing; write where the provider is reached, such as base_url = "https://api.example.com"`)
-	case p.Pool() && authKnown:
+// unknownProvider says what could be meant by a name that is no provider's; it is empty if the name is one's, or if not all
+// names are known.
+func (l *loader) unknownProvider(name string) string {
+	if l.failed(spot{key: "upstreams"}) || l.failed(spot{key: "providers"}) {
+		return ""
+	}
+	var names []string
+	for i, p := range l.config.Providers {
+		if p.Name == name || l.config.ordered && l.failed(l.settings(i).name) {
+			return ""
+		}
+		names = append(names, p.Name)
+	}
+	if near, ok := nearest(name, names); ok {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return "there is " + strings.Join(names, ", ")
+}
+
+func (l *loader) validateProvider(index int) {
+	p, s := &l.config.Providers[index], l.settings(index)
+	authKnown := l.authKnown(s)
+
+	switch {
+	case l.failed(s.baseURL):
+	case p.BaseURL == nil && !l.failed(s.preset):
+		l.fail(s.baseURL, `is missing; write where the provider is reached, such as base_url = "https://api.example.com"`)
+	case p.BaseURL != nil && p.Pool() && authKnown:
 		if err := checkPoolURL(p.BaseURL); err != nil {
-			l.fail(at, err.Error())
+			l.fail(s.baseURL, err.Error())
 		}
 	}
-	if p.Auth == APIKey && authKnown && !l.failed(key("api_key_env")) {
-		l.resolveAPIKey(p, key("api_key_env"), key("auth"))
+	if p.Auth == APIKey && authKnown && !l.failed(s.keyEnv) {
+		l.resolveAPIKey(p, s)
 	}
-	if at := key("accounts"); l.written(at) && !p.Pool() && authKnown {
-		l.report(at, `belongs to a pool; write auth = "claude_oauth" or remove it`)
+	if l.written(s.accounts) && !p.Pool() && authKnown {
+		l.report(s.accounts, fmt.Sprintf(`belongs to a pool; write %s = "claude_oauth" or remove it`, s.auth.key))
 	}
-	l.validateAccounts(p)
+	l.validateAccounts(index)
 }
 
 // resolveAPIKey reads the variable that holds the key. Its errors show a variable's name only if it looks like one, since
 // it may be the key itself, written in the wrong place.
-func (l *loader) resolveAPIKey(p *Provider, at, auth spot) {
+func (l *loader) resolveAPIKey(p *Provider, s settings) {
 	if p.APIKeyEnv == "" {
-		l.report(auth, `"api_key" needs api_key_env, the name of the environment variable that holds the key`)
+		l.report(s.auth, fmt.Sprintf(`"api_key" needs %s, the name of the environment variable that holds the key`, s.keyEnv.key))
 		return
 	}
 	name := "the environment variable that it names"
@@ -70,11 +95,11 @@ func (l *loader) resolveAPIKey(p *Provider, at, auth spot) {
 	value = strings.TrimSpace(value)
 	switch {
 	case !ok:
-		l.fail(at, name+" is not set; set it to the key or name another")
+		l.fail(s.keyEnv, name+" is not set; set it to the key or name another")
 	case value == "":
-		l.fail(at, name+" is empty; set it to the key or name another")
+		l.fail(s.keyEnv, name+" is empty; set it to the key or name another")
 	case !headerValue.MatchString(value):
-		l.fail(at, name+" holds characters that no key has, such as a space or a line break")
+		l.fail(s.keyEnv, name+" holds characters that no key has, such as a space or a line break")
 	default:
 		p.APIKey = secret.New(value)
 	}
@@ -85,11 +110,13 @@ var (
 	headerValue      = regexp.MustCompile(`^[!-~]+$`)
 )
 
-func (l *loader) validateAccounts(p *Provider) {
+func (l *loader) validateAccounts(provider int) {
+	if s := l.settings(provider); l.failed(s.accounts) || l.config.ordered && l.written(s.account) {
+		return // of account, all that can be wrong is its name
+	}
 	used := map[string]int{}
-	for i := range p.Accounts {
-		a := &p.Accounts[i]
-		key := func(name string) spot { return accountSpot(p, i, name) }
+	for i, a := range l.config.Providers[provider].Accounts {
+		key := func(name string) spot { return l.accountSpot(provider, i, name) }
 		if at := key("name"); !l.failed(at) {
 			first, dup := used[a.Name]
 			switch {
@@ -105,12 +132,4 @@ func (l *loader) validateAccounts(p *Provider) {
 			l.report(key("token_env"), "cannot stand beside credentials; an account has one credential, so remove one of the two")
 		}
 	}
-}
-
-func providerSpot(p *Provider, key string) spot {
-	return spot{table: "providers." + segment(p.Name), key: key}
-}
-
-func accountSpot(p *Provider, index int, key string) spot {
-	return spot{providerSpot(p, "accounts").String(), index + 1, key}
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"shunt/internal/identity"
@@ -18,7 +19,7 @@ func (l *loader) warn() {
 		pools = append(pools, p.Name)
 		for j, a := range p.Accounts {
 			if a.TokenEnv != "" && a.UUID == "" {
-				l.warning(accountSpot(p, j, "token_env"), fmt.Sprintf("account %q has no uuid, and its token does not tell it; "+
+				l.warning(l.accountSpot(i, j, "token_env"), fmt.Sprintf("account %q has no uuid, and its token does not tell it; "+
 					"add uuid, or an entry for the same account elsewhere is taken for another account", a.Name))
 			}
 		}
@@ -28,29 +29,37 @@ func (l *loader) warn() {
 			"bind to a loopback address, or let only trusted machines reach it", strings.Join(pools, ", ")))
 	}
 	l.warnOfAliases()
+	l.warnOfHeaders()
+	l.warnOfRoutes()
 }
 
 func (l *loader) warning(at spot, message string) { l.warnings = append(l.warnings, l.at(at, message)) }
 
 // warnOfAliases names the configured accounts that are one identity (ID-1), and those that cannot be told from one because
-// their UUID is held in several organizations and theirs is not given (ID-1b).
+// their UUID is held in several organizations and theirs is not given (ID-1b). An account that several upstreams name alike is
+// meant to be shared: that is how a model is pinned to it.
 func (l *loader) warnOfAliases() {
 	organizations := l.organizations()
-	first := map[identity.Key]string{}
-	l.eachPoolAccount(func(p *Provider, index int) {
+	first := map[identity.Key]*Account{}
+	titles := map[*Account]string{}
+	l.eachPoolAccount(func(provider, index int) {
+		p := &l.config.Providers[provider]
 		a := &p.Accounts[index]
 		name := fmt.Sprintf("%q of provider %s", a.Name, p.Name)
+		titles[a] = name
 		split := len(organizations[a.UUID]) > 1
 		if split && a.OrganizationUUID == "" {
-			l.warning(accountSpot(p, index, "uuid"), "account "+name+" has a uuid that other entries hold in two organizations; "+
+			l.warning(l.accountSpot(provider, index, "uuid"), "account "+name+" has a uuid that other entries hold in two organizations; "+
 				"add organization_uuid, or it counts as an account of its own")
 		}
 		key := fileIdentity(p, a, split)
-		if other, dup := first[key]; dup {
-			l.warning(accountSpot(p, index, "name"), "account "+name+" is the same account as "+other+"; they share quota, cooldowns and refresh")
-			return
+		switch other, dup := first[key]; {
+		case !dup:
+			first[key] = a
+		case !l.config.ordered || a.Name != other.Name:
+			l.warning(l.accountSpot(provider, index, "name"), "account "+name+" is the same account as "+titles[other]+
+				"; they share quota, cooldowns and refresh")
 		}
-		first[key] = name
 	})
 }
 
@@ -73,8 +82,8 @@ func fileIdentity(p *Provider, a *Account, split bool) identity.Key {
 // organizations collects for each UUID the organizations that it is configured with.
 func (l *loader) organizations() map[string]map[string]bool {
 	found := map[string]map[string]bool{}
-	l.eachPoolAccount(func(p *Provider, index int) {
-		a := &p.Accounts[index]
+	l.eachPoolAccount(func(provider, index int) {
+		a := &l.config.Providers[provider].Accounts[index]
 		if a.UUID == "" || a.OrganizationUUID == "" {
 			return
 		}
@@ -86,11 +95,43 @@ func (l *loader) organizations() map[string]map[string]bool {
 	return found
 }
 
-func (l *loader) eachPoolAccount(visit func(p *Provider, index int)) {
-	for i := range l.config.Providers {
-		p := &l.config.Providers[i]
+func (l *loader) eachPoolAccount(visit func(provider, index int)) {
+	for i, p := range l.config.Providers {
 		for j := range p.Accounts {
-			visit(p, j) // only a pool has accounts (CFG-42)
+			visit(i, j) // only a pool has accounts (CFG-42)
+		}
+	}
+}
+
+// warnOfHeaders names the providers that will not find the key where it is sent.
+func (l *loader) warnOfHeaders() {
+	for i := range l.config.Providers {
+		p, s := &l.config.Providers[i], l.settings(i)
+		if p.Auth == APIKey && p.APIKeyHeader == Bearer && isAnthropic(asciiLower(p.BaseURL.Hostname())) {
+			l.warning(s.keyHeader, fmt.Sprintf(`is "bearer", but Anthropic takes API keys in x-api-key; write %s = %q`, s.keyHeader.key, XAPIKey))
+		}
+	}
+}
+
+// warnOfRoutes names the routes and prefixes that no request can reach.
+func (l *loader) warnOfRoutes() {
+	first := map[string]int{}
+	for i, r := range l.config.Routes {
+		at := routeSpot(i).of("model")
+		if unmarked(r.Model) != r.Model {
+			l.warning(at, "ends in a long-context mark, which is taken off every model before it is looked for, so this route is never used; write it without")
+		}
+		if before, dup := first[r.Model]; dup {
+			l.warning(at, "is also routed in line "+l.line(routeSpot(before))+", so this route is never used")
+			continue
+		}
+		first[r.Model] = i
+	}
+	prefixes := l.config.Prefixes
+	for i, p := range prefixes {
+		before := slices.IndexFunc(prefixes[:i], func(earlier Prefix) bool { return strings.HasPrefix(p.Prefix, earlier.Prefix) })
+		if before >= 0 {
+			l.warning(prefixSpot(i).of("prefix"), "begins like the prefix in line "+l.line(prefixSpot(before))+", so this one is never used; put it before that one")
 		}
 	}
 }

@@ -11,6 +11,16 @@ func TestWarnings(t *testing.T) {
 	account := func(lines ...string) string {
 		return "[[providers.claude.accounts]]\n" + strings.Join(lines, "\n") + "\n"
 	}
+	const upstreams = "server.default_provider = 'a'\n"
+	upstream := func(name, accounts string) string {
+		return "[[upstreams]]\nname = '" + name + "'\nprovider = 'anthropic'\nauth = { mode = 'claude_oauth', accounts = [" + accounts + "] }\n"
+	}
+	route := func(model string) string {
+		return "[[routes]]\nprovider = 'anthropic'\nmodel = '" + model + "'\n"
+	}
+	prefix := func(prefix string) string {
+		return "[[route_prefixes]]\nprovider = 'anthropic'\nprefix = '" + prefix + "'\n"
+	}
 	for _, c := range []struct {
 		name, file string
 		want       []string
@@ -42,9 +52,32 @@ func TestWarnings(t *testing.T) {
 			`9: providers.second.accounts.name: account "a" of provider second is the same account as "a" of provider claude; they share quota, cooldowns and refresh`,
 		}},
 		{"two files of one name in two pools", pool + account("name = 'a'", "credentials = 'a'") + "[providers.second]\nbase_url = 'https://api.anthropic.com'\nauth = 'claude_oauth'\naccounts = [{ name = 'a', credentials = 'b' }]", nil},
+		{"one account in two upstreams", upstreams + upstream("a", "'x', { name = 'y', uuid = 'u' }") + upstream("b", "'x', { name = 'y', uuid = 'u' }"), nil},
+		{"one account under two names", upstreams + upstream("a", "'x', { name = 'y', uuid = 'u' }") + upstream("b", "{ name = 'z', uuid = 'u' }"), []string{
+			`9: upstreams.auth.accounts.name: account "z" of provider b is the same account as "y" of provider a; they share quota, cooldowns and refresh`,
+		}},
+		{"a setup token in an upstream", upstreams + upstream("a", "{ name = 'y', token_env = 'Y' }"), []string{
+			`5: upstreams.auth.accounts.token_env: account "y" has no uuid, and its token does not tell it; add uuid, or an entry for the same account elsewhere is taken for another account`,
+		}},
+		{"an API key for Anthropic", upstreams + "[[upstreams]]\nname = 'a'\nprovider = 'anthropic'\nauth = { mode = 'api_key', env = 'KEY' }\n" +
+			"[[upstreams]]\nname = 'b'\nprovider = 'anthropic'\nauth = { mode = 'api_key', env = 'KEY', header = 'x_api_key' }\n" +
+			"[[upstreams]]\nname = 'c'\nprovider = 'zai'\nauth = { mode = 'api_key', env = 'KEY' }", []string{
+			`5: upstreams.auth.header: is "bearer", but Anthropic takes API keys in x-api-key; write header = "x_api_key"`,
+		}},
+		{"an API key for a provider", "[providers.anthropic]\nauth = 'api_key'\napi_key_env = 'KEY'", []string{
+			`1: providers.anthropic.api_key_header: is "bearer", but Anthropic takes API keys in x-api-key; write api_key_header = "x_api_key"`,
+		}},
+		{"routes that nothing reaches", route("m") + route("n") + route("m") + route("o[1m]"), []string{
+			`9: routes.model: is also routed in line 1, so this route is never used`,
+			`12: routes.model: ends in a long-context mark, which is taken off every model before it is looked for, so this route is never used; write it without`,
+		}},
+		{"prefixes that nothing reaches", prefix("m-n-") + prefix("m-") + prefix("m-n-o") + prefix("M-") + prefix("m-"), []string{
+			`9: route_prefixes.prefix: begins like the prefix in line 1, so this one is never used; put it before that one`,
+			`15: route_prefixes.prefix: begins like the prefix in line 4, so this one is never used; put it before that one`,
+		}},
 	} {
 		file := write(t, c.file)
-		_, warnings, err := Load(Options{Path: file})
+		_, warnings, err := Load(Options{Path: file, Env: []string{"KEY=key"}})
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}

@@ -1,0 +1,109 @@
+package config
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+)
+
+// validateModels checks [[models]] (CFG-30, CFG-32) and brings the targets of each model into the order of the upstreams.
+func (l *loader) validateModels() {
+	for i := range l.config.Models {
+		m, in := &l.config.Models[i], modelSpot(i)
+		l.missing(in.of("id"), m.ID, `write id = "..." as clients call the model`)
+		if !l.mapped(i) {
+			continue
+		}
+		if at := in.of("id"); unmarked(m.ID) != m.ID {
+			l.report(at, "ends in a long-context mark, which is taken off every model before it is looked for; write it without, and it serves both")
+		}
+		l.validateTargets(m, in.of("upstream_model"))
+	}
+	l.validateModelIDs()
+}
+
+func (l *loader) validateTargets(m *Model, at spot) {
+	if l.failed(at) {
+		return
+	}
+	switch {
+	case len(m.Upstreams) == 0:
+		l.report(at, "is empty; write the name of an upstream and the model to ask for there, or remove it")
+	case len(m.Upstreams) > 1 && !l.config.ordered && !l.failed(spot{key: "upstreams"}):
+		l.report(at, "maps the model to several providers, which have no order; declare them as [[upstreams]]")
+	}
+	for _, t := range m.Upstreams {
+		key := at.below().of(segment(t.Upstream))
+		if message := l.unknownProvider(t.Upstream); message != "" {
+			l.fail(key, "is no provider; "+message)
+		}
+	}
+	order := func(t Target) int {
+		return slices.IndexFunc(l.config.Providers, func(p Provider) bool { return p.Name == t.Upstream })
+	}
+	slices.SortStableFunc(m.Upstreams, func(a, b Target) int { return cmp.Compare(order(a), order(b)) })
+}
+
+// validateModelIDs wants a model that is mapped to be there once.
+func (l *loader) validateModelIDs() {
+	first, anyMapped := map[string]int{}, map[string]bool{}
+	for i, m := range l.config.Models {
+		if _, dup := first[m.ID]; !dup {
+			first[m.ID] = i
+		}
+		anyMapped[m.ID] = anyMapped[m.ID] || l.mapped(i)
+	}
+	for i, m := range l.config.Models {
+		if at := first[m.ID]; m.ID != "" && at != i && anyMapped[m.ID] {
+			l.report(modelSpot(i).of("id"), "is also the id of the model in line "+l.line(modelSpot(at))+
+				"; a model with upstream_model is there once")
+		}
+	}
+}
+
+// validateRoutes checks [[routes]] and [[route_prefixes]] (CFG-31, CFG-32, CFG-42).
+func (l *loader) validateRoutes() {
+	mapped := map[string]int{}
+	for i, m := range l.config.Models {
+		if _, dup := mapped[m.ID]; !dup && l.mapped(i) {
+			mapped[m.ID] = i
+		}
+	}
+	for i, r := range l.config.Routes {
+		in := routeSpot(i)
+		l.missing(in.of("model"), r.Model, `write model = "..." as clients call it`)
+		if at, ok := mapped[r.Model]; ok && r.Model != "" {
+			l.report(in.of("model"), "is mapped by [[models]] in line "+l.line(modelSpot(at))+", which goes before every route; remove one of the two")
+		}
+		l.validateRouteProvider(in.of("provider"), r.Provider)
+	}
+	for i, p := range l.config.Prefixes {
+		in := prefixSpot(i)
+		l.missing(in.of("prefix"), p.Prefix, `write prefix = "..." as the models' names begin`)
+		l.validateRouteProvider(in.of("provider"), p.Provider)
+	}
+}
+
+func (l *loader) validateRouteProvider(at spot, name string) {
+	if !l.missing(at, name, `write provider = "..."`) {
+		l.checkReference(at, name)
+	}
+}
+
+// missing reports a required key that is not there.
+func (l *loader) missing(at spot, value, remedy string) bool {
+	if value != "" || l.failed(at) {
+		return false
+	}
+	l.fail(at, "is missing; "+remedy)
+	return true
+}
+
+// mapped reports whether a model has a map, be it empty or wrong.
+func (l *loader) mapped(model int) bool { return l.written(modelSpot(model).of("upstream_model")) }
+
+func (l *loader) line(s spot) string { return strconv.Itoa(l.places[s].line) }
+
+func modelSpot(index int) spot  { return spot{key: "models"}.item(index) }
+func routeSpot(index int) spot  { return spot{key: "routes"}.item(index) }
+func prefixSpot(index int) spot { return spot{key: "route_prefixes"}.item(index) }
