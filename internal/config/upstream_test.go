@@ -72,6 +72,23 @@ func TestUpstreams(t *testing.T) {
 	}
 }
 
+// CFG-2, CFG-4, CFG-21: auth is written in any of TOML's ways, and its strings may refer to variables.
+func TestWaysToWriteAuth(t *testing.T) {
+	const upstream = "[server]\ndefault_provider = 'a'\n[[upstreams]]\nname = 'a'\nprovider = 'anthropic'\n"
+	want := []Account{{Name: "x", Priority: 100}, {Name: "y", Priority: 100, Disabled: true}}
+	for _, auth := range []string{
+		"auth = { mode = 'claude_oauth', accounts = ['x', { name = 'y', disabled = true }] }",
+		"auth = { mode = '${MODE}', accounts = ['${X}', { name = '${Y}', disabled = true }] }",
+		"auth.mode = 'claude_oauth'\nauth.accounts = [{ name = 'x' }, { name = 'y', disabled = true }]",
+		"[upstreams.auth]\nmode = 'claude_oauth'\n[[upstreams.auth.accounts]]\nname = 'x'\n[[upstreams.auth.accounts]]\nname = 'y'\ndisabled = true",
+	} {
+		p, _ := mustLoad(t, upstream+auth, "MODE=claude_oauth", "X=x", "Y=y").Provider("a")
+		if diff := cmp.Diff(want, p.Accounts); diff != "" || !p.Pool() {
+			t.Errorf("%s\n%s: -want +got:\n%s", auth, p.Auth, diff)
+		}
+	}
+}
+
 // CFG-30, CFG-31: models and routes work with [providers.*] as well, and with no provider in the file at all.
 func TestRoutesToProviders(t *testing.T) {
 	const file = `
