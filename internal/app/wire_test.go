@@ -433,7 +433,7 @@ func TestModelIsPutBack(t *testing.T) {
 func TestOnlyEndpointsGetACredential(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
 		for _, target := range []string{
-			"/v1/messages/", "/v1/messages/batches", "/v1/models", "/v1/complete", "/v1/files", "/v1//messages", "/v1/./messages",
+			"/v1/messages/", "/v1/messages/batches", "/v1/complete", "/v1/files", "/v1//messages", "/v1/./messages",
 			"/v1/x/../messages", "/v1/%6dessages", "/v1/messages%2f", "/v1/messages;x", "/api/oauth/usage", "/v1/oauth/token",
 		} {
 			request, err := http.NewRequest(http.MethodPost, gatewayURL, bytes.NewReader([]byte(bodyFor(plainModel, false))))

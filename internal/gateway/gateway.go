@@ -78,11 +78,15 @@ type endpoint struct {
 var read = []string{http.MethodGet, http.MethodHead}
 
 var endpoints = map[string]endpoint{
-	"/":                         {read, (*Gateway).root},
-	"/health":                   {read, (*Gateway).health},
-	"/v1/messages":              {[]string{http.MethodPost}, (*Gateway).infer},
-	"/v1/messages/count_tokens": {[]string{http.MethodPost}, (*Gateway).infer},
+	"/":             {read, (*Gateway).root},
+	"/health":       {read, (*Gateway).health},
+	"/v1/models":    {read, (*Gateway).models},
+	"/routes":       {read, (*Gateway).routes},
+	"/v1/messages":  {[]string{http.MethodPost}, (*Gateway).infer},
+	countTokensPath: {[]string{http.MethodPost}, (*Gateway).infer},
 }
+
+const countTokensPath = "/v1/messages/count_tokens"
 
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := g.state.Load()
@@ -108,7 +112,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (g *Gateway) root(w http.ResponseWriter, _ *http.Request, _ *State) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Write([]byte("shunt " + g.Version + ": POST /v1/messages, POST /v1/messages/count_tokens, GET /health\n"))
+	w.Write([]byte("shunt " + g.Version + ": POST /v1/messages, POST /v1/messages/count_tokens, GET /v1/models, GET /routes, GET /health\n"))
 }
 
 func (g *Gateway) health(w http.ResponseWriter, _ *http.Request, _ *State) {

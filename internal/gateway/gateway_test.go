@@ -129,7 +129,8 @@ func TestEndpoints(t *testing.T) {
 		{"POST /v1\\messages", 404, "not_found_error", ""},
 		{"POST /V1/messages", 404, "not_found_error", ""},
 		{"GET /admin", 404, "not_found_error", ""},
-		{"GET /v1/models", 404, "not_found_error", ""},
+		{"POST /v1/models", 405, "invalid_request_error", "GET, HEAD"},
+		{"POST /routes", 405, "invalid_request_error", "GET, HEAD"},
 	} {
 		response, body := raw(t, url, c.line+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}")
 		if response.StatusCode != c.status || response.Header.Get("Allow") != c.allow {

@@ -58,26 +58,23 @@ func (g *Gateway) serve(w http.ResponseWriter, s *State, r *upstream.Request) up
 	if err != nil {
 		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, err.Error())}
 	}
-	r.Scan, r.Model = scan, upstreamModel(scan.Model)
+	r.Scan = scan
 	r.Record.Model, r.Record.Stream = scan.Model, scan.Stream
-	if r.Model == "" {
-		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, "model is empty but for its suffix")}
-	}
 	r.Times = upstream.Times{
 		TTFB: server.Timeouts.UpstreamTTFB, TTFBNonstream: server.Timeouts.UpstreamTTFBNonstream, KeepAlive: server.SSEKeepalive,
 	}
-	r.Record.Provider = server.DefaultProvider
-	return s.Upstreams[server.DefaultProvider].Serve(w, r)
-}
-
-// upstreamModel is the model to ask an upstream for: without the client's mark for a long context (RTE-1).
-func upstreamModel(requested string) string {
-	for _, mark := range []string{"[1m]", "[1M]"} {
-		if model, ok := strings.CutSuffix(requested, mark); ok {
-			return model
-		}
+	targets := s.Config.Route(scan.Model)
+	if targets[0].Model == "" {
+		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, "model is empty but for its suffix")}
 	}
-	return requested
+	if r.Path == countTokensPath {
+		targets = targets[:1] // RTE-4
+	}
+	links := make([]upstream.Link, len(targets))
+	for i, t := range targets {
+		links[i] = upstream.Link{Name: t.Upstream, Upstream: s.Upstreams[t.Upstream], Model: t.Model}
+	}
+	return upstream.ServeChain(w, r, links)
 }
 
 // readBody reads a request's body whole, as fast as the client sends it.

@@ -24,6 +24,7 @@ type exchange struct {
 	*Pool
 	w         http.ResponseWriter
 	r         *Request
+	model     string // asked of this upstream
 	selection *pool.Selection
 	fable     bool
 	tried     int // accounts
@@ -38,7 +39,7 @@ type exchange struct {
 
 // Serve tries accounts in the scheduler's order until one answers.
 func (p *Pool) Serve(w http.ResponseWriter, r *Request) Outcome {
-	x := &exchange{Pool: p, w: w, r: r, fable: IsFable(r.Model)}
+	x := &exchange{Pool: p, w: w, r: r, model: r.Model, fable: IsFable(r.Model)}
 	x.selection = p.scheduler.Begin(pool.Request{Session: r.Session, Fable: x.fable})
 	defer x.selection.Release()
 	for x.hostDowns < hostTries {
@@ -46,7 +47,7 @@ func (p *Pool) Serve(w http.ResponseWriter, r *Request) Outcome {
 		if !ok && x.throttled != nil {
 			a, ok = x.throttled, true
 			x.throttled = nil
-			if !x.waitFor(a) {
+			if x.r.next || !x.waitFor(a) {
 				return x.relayKept(a, a.throttle)
 			}
 			x.selection.Resume(a.Candidate)
@@ -200,7 +201,10 @@ func (x *exchange) ask(a *attempt) reply {
 		class = credentialRefused
 	}
 	if claudeRules[class].then != relayIt {
-		return reply{class: class, kept: keep(response, nil)}
+		return reply{class: class, kept: keep(response)}
+	}
+	if x.r.chained && tellingOf(response.StatusCode) != stops {
+		return reply{answered: true, Outcome: x.relayKept(a, keep(response))}
 	}
 	return x.relay(a, class, response)
 }
@@ -223,7 +227,8 @@ func (x *exchange) relay(a *attempt, class class, response *http.Response) reply
 		},
 	})
 	if result.Refusal != "" {
-		return reply{class: classifyRefusal(result.Refusal), kept: keep(response, result.Head)}
+		class, status := classifyRefusal(result.Refusal)
+		return reply{class: class, kept: keepRefused(response, result.Head, status)}
 	}
 	response.Body.Close()
 	x.r.record(response.StatusCode, result)
@@ -232,7 +237,7 @@ func (x *exchange) relay(a *attempt, class class, response *http.Response) reply
 
 func (x *exchange) writeHeader(h, upstream http.Header, a *attempt) {
 	copyResponseHeader(h, upstream)
-	writeGatewayHeaders(h, x.name, x.r)
+	writeGatewayHeaders(h, x.name, x.r.Scan.Model, x.model)
 	if a != nil {
 		setPrintable(h, headerAccount, a.Name)
 		x.r.Record.Account, x.r.Record.Why = a.Name, string(a.Why)
@@ -283,15 +288,10 @@ func (x *exchange) rest(a *attempt, class class, k *kept) {
 	x.scheduler.Observe(a.Key, outcome)
 }
 
-// relayKept answers with a response that was kept; a is the account it is shown to come from, or nil.
+// relayKept ends with a response that was kept; a is the account it is shown to come from, or nil.
 func (x *exchange) relayKept(a *attempt, k *kept) Outcome {
-	if x.r.gone() {
-		return Outcome{}
-	}
 	x.selection.Release() // RMP-3
-	result := relay.Relay(x.w, k.answer(), relay.Options{Commit: func(h http.Header) { x.writeHeader(h, k.header, a) }})
-	x.r.record(k.status, result)
-	return Outcome{Broken: result.Broken}
+	return x.r.end(x.w, &held{k, func(h http.Header) { x.writeHeader(h, k.header, a) }})
 }
 
 // exhausted answers when no account is left to try: with the last real response, else with a failure of our own (FO-8).
@@ -305,10 +305,12 @@ func (x *exchange) exhausted() Outcome {
 		return Outcome{Failure: &Failure{
 			Status: http.StatusBadGateway, Type: anthropic.TypeAPI,
 			Message: fmt.Sprintf("provider '%s' cannot be reached (%d accounts tried): check the network and the provider's base_url", x.name, x.tried),
+			telling: unheard,
 		}}
 	}
 	return Outcome{Failure: &Failure{
 		Status: http.StatusBadGateway, Type: anthropic.TypeAPI,
 		Message: fmt.Sprintf("no account of provider '%s' could answer (%d tried): the log of shunt says why", x.name, x.tried),
+		telling: unheard,
 	}}
 }

@@ -129,14 +129,14 @@ func classify429(limits anthropic.RateLimit, fable bool) class {
 }
 
 // classifyRefusal tells what the error that begins a stream of status 200 stands for (FO-11).
-func classifyRefusal(kind anthropic.ErrorType) class {
+func classifyRefusal(kind anthropic.ErrorType) (_ class, status int) {
 	switch kind {
 	case anthropic.TypeOverloaded:
-		return overloaded
+		return overloaded, statusOverloaded
 	case anthropic.TypeRateLimit:
-		return throttled
+		return throttled, http.StatusTooManyRequests
 	}
-	return serverError
+	return serverError, http.StatusInternalServerError
 }
 
 // refusesCredential reports whether the body of a 403 turns the credential away rather than the request.

@@ -30,6 +30,8 @@ type Outcome struct {
 	Failure *Failure
 	// Broken says that the answer broke off in the middle: the client's connection must not be ended as if it had not.
 	Broken bool
+
+	held *held // for a chain to relay, or not
 }
 
 // Request is a client's request, read and routed.
@@ -42,6 +44,11 @@ type Request struct {
 	Session pool.Session
 	Times   Times
 	Record  *observe.Record
+
+	// The place in a chain; see [ServeChain].
+	chained   bool // what makes a chain go on is handed back and not relayed
+	next      bool // another upstream follows
+	anonymous bool // the client's own credential must not go along (CHN-4)
 }
 
 // SessionOf is the conversation that a request says it belongs to.
@@ -95,6 +102,8 @@ type Failure struct {
 	Message    string
 	Final      bool          // the client is told not to try again: x-should-retry: false
 	RetryAfter time.Duration // zero: not said
+
+	telling telling
 }
 
 var noHeadersInTime = &Failure{
@@ -112,11 +121,11 @@ func target(base *url.URL, r *Request) *url.URL {
 	return &u
 }
 
-// writeGatewayHeaders says which upstream and model a request was served by (CHN-3).
-func writeGatewayHeaders(h http.Header, upstream string, r *Request) {
+// writeGatewayHeaders says which upstream and model a request was served by (CHN-3): the client's model and its own.
+func writeGatewayHeaders(h http.Header, upstream, requested, model string) {
 	setPrintable(h, headerUpstream, upstream)
-	setPrintable(h, headerModel, r.Scan.Model)
-	setPrintable(h, headerUpstreamModel, r.Model)
+	setPrintable(h, headerModel, requested)
+	setPrintable(h, headerUpstreamModel, model)
 }
 
 // record notes how an answer was relayed.

@@ -9,10 +9,14 @@ import (
 )
 
 // Credential is how a request proves itself to an upstream.
+// The zero Credential leaves the client's own in place.
 type Credential struct {
-	header string // "Authorization" or "X-Api-Key"; empty leaves the client's own in place
+	header string // "Authorization" or "X-Api-Key"
 	value  secret.String
 }
+
+// nobody takes the client's credential off and puts none in its place.
+var nobody = Credential{header: "none"}
 
 // Bearer presents a token in the Authorization header.
 func Bearer(token secret.String) Credential {
@@ -42,9 +46,11 @@ func requestHeader(client http.Header, c Credential) http.Header {
 		}
 	}
 	dropNamedByConnection(out, client)
-	if c.header != "" {
+	if c != (Credential{}) {
 		delete(out, "Authorization")
 		delete(out, "X-Api-Key")
+	}
+	if !c.value.IsZero() {
 		out[c.header] = []string{c.value.Reveal()}
 	}
 	if _, ok := out["User-Agent"]; !ok {

@@ -23,17 +23,21 @@ const (
 // kept is an upstream's response, out of the connection and ready to be relayed.
 type kept struct {
 	status int
+	stands int // the status that it counts as: another than its own for a stream that is refused (FO-11)
 	header http.Header
 	body   []byte
 }
 
-// keep reads a response to its end, or as far as limit and patience allow, and closes it. Head is what was already read.
-func keep(response *http.Response, head []byte) *kept {
+// keep reads a response to its end, or as far as limit and patience allow, and closes it.
+func keep(response *http.Response) *kept { return keepRefused(response, nil, response.StatusCode) }
+
+// keepRefused keeps a stream of which the head was already read and counts as a status of another kind.
+func keepRefused(response *http.Response, head []byte, stands int) *kept {
 	stop := time.AfterFunc(drainBudget, func() { response.Body.Close() })
 	defer stop.Stop()
 	defer response.Body.Close()
 	rest, _ := io.ReadAll(io.LimitReader(response.Body, int64(keptLimit-len(head))))
-	return &kept{response.StatusCode, response.Header, append(head[:len(head):len(head)], rest...)}
+	return &kept{response.StatusCode, stands, response.Header, append(head[:len(head):len(head)], rest...)}
 }
 
 // answer is the response as one to relay.

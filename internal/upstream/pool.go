@@ -91,7 +91,7 @@ func (p *Pool) emptyPool(v pool.Verdict) *Failure {
 		message = fmt.Sprintf("every account of provider '%s' is paused or disabled: resume one with `shunt accounts resume`, "+
 			"or remove `disabled = true` from one in the configuration", p.name)
 	}
-	return &Failure{Status: http.StatusServiceUnavailable, Type: anthropic.TypeAPI, Message: message, Final: true}
+	return &Failure{Status: http.StatusServiceUnavailable, Type: anthropic.TypeAPI, Message: message, Final: true, telling: emptyPool}
 }
 
 // shownAtOnce is the wait from which a client is told not to try again: it would hang instead of showing what is wrong.
@@ -103,6 +103,6 @@ func (p *Pool) capped(eligible time.Time) *Failure {
 	return &Failure{
 		Status: http.StatusTooManyRequests, Type: anthropic.TypeRateLimit,
 		Message:    fmt.Sprintf("all selectable accounts for provider '%s' are at their max_utilization cap for this request", p.name),
-		RetryAfter: wait, Final: wait > shownAtOnce,
+		RetryAfter: wait, Final: wait > shownAtOnce, telling: limited,
 	}
 }

@@ -22,9 +22,16 @@ func NewSingle(name string, base *url.URL, c Credential, t *Transport) *Single {
 	return &Single{name, base, c, t}
 }
 
+// passes reports whether the client's own credential goes through.
+func (s *Single) passes() bool { return s.credential == Credential{} }
+
 // Serve sends the request once, and once more on a new connection when the first broke before response headers (CHN-3b).
 func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
-	header := requestHeader(r.Client.Header, s.credential)
+	credential, model := s.credential, r.Model
+	if r.anonymous && s.passes() {
+		credential = nobody
+	}
+	header := requestHeader(r.Client.Header, credential)
 	if r.restore() != "" {
 		header["Accept-Encoding"] = []string{"identity"}
 	}
@@ -48,7 +55,15 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 		return Outcome{Failure: &Failure{
 			Status: http.StatusBadGateway, Type: anthropic.TypeAPI,
 			Message: "provider '" + s.name + "' cannot be reached: check the network and the provider's base_url",
+			telling: unheard,
 		}}
+	}
+	writeHeader := func(h http.Header) {
+		copyResponseHeader(h, response.Header)
+		writeGatewayHeaders(h, s.name, r.Scan.Model, model)
+	}
+	if r.chained && tellingOf(response.StatusCode) != stops {
+		return r.end(w, &held{keep(response), writeHeader})
 	}
 	defer response.Body.Close()
 	answer := relay.Answer{Status: response.StatusCode, Header: response.Header, Body: response.Body, Length: response.ContentLength}
@@ -57,8 +72,7 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 		Model:     r.restore(),
 		Commit: func(h http.Header) {
 			r.Release()
-			copyResponseHeader(h, response.Header)
-			writeGatewayHeaders(h, s.name, r)
+			writeHeader(h)
 		},
 	})
 	r.record(response.StatusCode, result)

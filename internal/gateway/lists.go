@@ -1,0 +1,96 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"shunt/internal/upstream"
+)
+
+const listTimeout = 2 * time.Second // for the live list of models
+
+// lister is an upstream that knows its models.
+type lister interface {
+	Models(ctx context.Context, client http.Header) ([]upstream.Model, error)
+}
+
+type modelEntry struct {
+	Type        string `json:"type"`
+	ID          string `json:"id"`
+	DisplayName string `json:"display_name"`
+}
+
+// models lists the configured models and then, without repeating any, what the default provider has at present. Where that
+// cannot be had in time, the configured ones are the whole list.
+func (g *Gateway) models(w http.ResponseWriter, r *http.Request, s *State) {
+	seen := map[string]bool{}
+	entries := []modelEntry{}
+	add := func(id, name string) {
+		if id != "" && !seen[id] {
+			seen[id] = true
+			entries = append(entries, modelEntry{"model", id, cmp.Or(name, id)})
+		}
+	}
+	for _, m := range s.Config.Models {
+		add(m.ID, m.DisplayName)
+	}
+	if live, ok := s.Upstreams[s.Config.Server.DefaultProvider].(lister); ok {
+		ctx, cancel := context.WithTimeout(r.Context(), listTimeout)
+		defer cancel()
+		list, err := live.Models(ctx, r.Header)
+		if err != nil {
+			g.Log.Debug("the live list of models is left out", "error", err)
+		}
+		for _, m := range list {
+			add(m.ID, m.DisplayName)
+		}
+	}
+	answer := struct {
+		Data    []modelEntry `json:"data"`
+		HasMore bool         `json:"has_more"`
+		FirstID *string      `json:"first_id"`
+		LastID  *string      `json:"last_id"`
+	}{Data: entries}
+	if n := len(entries); n > 0 {
+		answer.FirstID, answer.LastID = &entries[0].ID, &entries[n-1].ID
+	}
+	writeJSON(w, answer)
+}
+
+type routeEntry struct {
+	Model         string `json:"model,omitempty"`
+	Prefix        string `json:"prefix,omitempty"`
+	Provider      string `json:"provider"`
+	UpstreamModel string `json:"upstream_model,omitempty"`
+}
+
+// routes lists what the configuration says about models, in the order in which it counts (RTE-1).
+func (g *Gateway) routes(w http.ResponseWriter, _ *http.Request, s *State) {
+	entries := []routeEntry{}
+	for _, m := range s.Config.Models {
+		for _, t := range m.Upstreams {
+			entries = append(entries, routeEntry{Model: m.ID, Provider: t.Upstream, UpstreamModel: t.Model})
+		}
+	}
+	for _, route := range s.Config.Routes {
+		entries = append(entries, routeEntry{Model: route.Model, Provider: route.Provider, UpstreamModel: route.UpstreamModel})
+	}
+	for _, p := range s.Config.Prefixes {
+		entries = append(entries, routeEntry{Prefix: p.Prefix, Provider: p.Provider})
+	}
+	writeJSON(w, struct {
+		Data []routeEntry `json:"data"`
+	}{entries})
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // the types above cannot fail
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(append(body, '\n'))
+}

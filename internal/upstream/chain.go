@@ -1,0 +1,141 @@
+package upstream
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/observe"
+	"shunt/internal/relay"
+)
+
+// Link is one upstream of a chain, and the model to ask it for.
+type Link struct {
+	Name     string
+	Upstream Upstream
+	Model    string
+}
+
+// ServeChain serves a request from the first upstream that has an answer (CHN-1). The links are tried in their order; one
+// link is no chain.
+func ServeChain(w http.ResponseWriter, r *Request, links []Link) Outcome {
+	var best Outcome
+	for i, link := range links {
+		r.Model = link.Model
+		r.chained, r.next = len(links) > 1, i < len(links)-1
+		r.anonymous = i > 0 && !passesAlike(links[0].Upstream, link.Upstream)
+		r.Record.Provider = link.Name
+		outcome := link.Upstream.Serve(w, r)
+		told := outcome.telling()
+		if told == stops || !r.chained || r.gone() {
+			return outcome
+		}
+		if told > best.telling() {
+			best = outcome
+		}
+		if r.next {
+			r.Record.Rotations = append(r.Record.Rotations, observe.Rotation{From: link.Name, Reason: outcome.reason()})
+		}
+	}
+	switch {
+	case best.held != nil:
+		return r.relay(w, best.held)
+	case best.telling() > unheard:
+		return best
+	}
+	return Outcome{Failure: &Failure{
+		Status: http.StatusBadGateway, Type: anthropic.TypeAPI, Message: fmt.Sprintf("all upstreams failed (%d attempted)", len(links)),
+	}}
+}
+
+// passesAlike reports whether two upstreams pass the client's own credential to the same origin. Only then may it go to
+// another upstream than the first of a chain (CHN-4).
+func passesAlike(first, upstream Upstream) bool {
+	from, fromPasses := first.(*Single)
+	to, toPasses := upstream.(*Single)
+	return fromPasses && toPasses && from.passes() && to.passes() && origin(from.base) == origin(to.base)
+}
+
+func origin(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Scheme + "://" + u.Hostname() + ":" + port
+}
+
+// telling is how much the end of an upstream's attempts tells the client, when a chain is used up (CHN-2). Of equals the
+// first counts.
+type telling uint8
+
+const (
+	stops     telling = iota // the chain goes no further
+	unheard                  // no response: nothing to show
+	emptyPool                // no account to try
+	failed                   // 5xx
+	notFound                 // 404
+	refused                  // 401, 403
+	limited                  // 429
+)
+
+func tellingOf(status int) telling {
+	switch {
+	case status == http.StatusTooManyRequests:
+		return limited
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return refused
+	case status == http.StatusNotFound:
+		return notFound
+	case status >= 500:
+		return failed
+	}
+	return stops
+}
+
+func (o *Outcome) telling() telling {
+	switch {
+	case o.held != nil:
+		return tellingOf(o.held.stands)
+	case o.Failure != nil:
+		return o.Failure.telling
+	}
+	return stops
+}
+
+// reason is why a chain went on.
+func (o *Outcome) reason() string {
+	switch {
+	case o.held != nil:
+		return strconv.Itoa(o.held.stands)
+	case o.Failure.telling == emptyPool:
+		return "no_account"
+	case o.Failure.telling == limited:
+		return "capped"
+	}
+	return "unreachable"
+}
+
+// held is a response that an upstream ends with, of which the client has seen nothing.
+type held struct {
+	*kept
+	commit func(http.Header) // sets the client's headers
+}
+
+// end answers with a response that was kept, or hands it back where a chain has to decide.
+func (r *Request) end(w http.ResponseWriter, h *held) Outcome {
+	if r.chained && tellingOf(h.stands) != stops {
+		return Outcome{held: h}
+	}
+	return r.relay(w, h)
+}
+
+func (r *Request) relay(w http.ResponseWriter, h *held) Outcome {
+	if r.gone() {
+		return Outcome{}
+	}
+	result := relay.Relay(w, h.answer(), relay.Options{Commit: h.commit})
+	r.record(h.status, result)
+	return Outcome{Broken: result.Broken}
+}
