@@ -92,8 +92,9 @@ func (t *Transport) Close() {
 	t.fresh.CloseIdleConnections()
 }
 
-// RoundTrip carries a request that is not a client's: it makes Transport an [http.RoundTripper].
-func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) { return t.kept.RoundTrip(r) }
+// RoundTrip carries a request that is not a client's, on a connection of its own. It makes Transport an
+// [http.RoundTripper].
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) { return t.fresh.RoundTrip(r) }
 
 // errHostDown says that no connection to the host came about (FO-0b).
 var errHostDown = errors.New("no connection")

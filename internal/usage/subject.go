@@ -46,6 +46,7 @@ func (p *Poller) ask(ctx context.Context, s *subject, with Entry) {
 	if ctx.Err() != nil {
 		return
 	}
+	defer p.wake()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.asking = false
@@ -110,14 +111,14 @@ func (p *Poller) failed(s *subject, with Entry, err error) {
 	s.refused = answer != nil && (answer.status == http.StatusUnauthorized || answer.status == http.StatusForbidden)
 	s.rest(pause)
 
-	about := "account " + with.Provider + "/" + with.Account.Name()
-	p.log.Debug("quota could not be asked for", "account", about, "error", err, "pause", pause)
+	title := with.Provider + "/" + with.Account.Name()
+	p.log.Debug("an account could not be asked for its quota", "account", title, "error", err, "pause", pause)
 	silence := p.clock.Now().Sub(s.good)
-	if errors.Is(err, errNoToken) || silence < max(tolerance, 3*p.interval) {
+	if _, known := with.Account.NeedsLogin(); known || errors.Is(err, errNoToken) || silence < max(tolerance, 3*p.interval) {
 		return
 	}
 	if s.condition == "" {
-		s.condition = about + " cannot be asked for its quota"
+		s.condition = "account " + title + " cannot be asked for its quota"
 	}
 	p.health.Set(s.condition, fmt.Sprintf("for %s there has been no good answer, the last time because %v; "+
 		"until there is one, only answers to requests tell how much is used", silence.Round(time.Minute), err))

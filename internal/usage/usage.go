@@ -34,10 +34,12 @@ type Entry struct {
 
 // Options are what a Poller works with. All are required, bar the clock.
 type Options struct {
-	Clock     clock.Clock
-	Log       *slog.Logger
-	Health    *observe.Health
-	Interval  time.Duration // between two asks about one identity; positive
+	Clock    clock.Clock
+	Log      *slog.Logger
+	Health   *observe.Health
+	Interval time.Duration // between two asks about one identity; positive
+
+	// Transport should keep no connections: on one that has died, net/http asks a second time.
 	Transport http.RoundTripper
 }
 
@@ -48,6 +50,7 @@ type Poller struct {
 	health   *observe.Health
 	interval time.Duration
 	http     http.Client
+	news     chan struct{} // the turns have changed
 
 	mu       sync.Mutex // never held across I/O
 	subjects map[identity.Key]*subject
@@ -57,7 +60,7 @@ type Poller struct {
 func New(o Options) *Poller {
 	return &Poller{
 		clock: o.Clock, log: o.Log, health: o.Health, interval: o.Interval, http: newClient(o.Transport),
-		subjects: map[identity.Key]*subject{},
+		news: make(chan struct{}, 1), subjects: map[identity.Key]*subject{},
 	}
 }
 
@@ -69,6 +72,7 @@ func (p *Poller) Follow(entries []Entry) {
 		byKey[e.Account.Key()] = append(byKey[e.Account.Key()], e)
 	}
 	now := p.clock.Now()
+	defer p.wake()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key, s := range p.subjects {
@@ -89,6 +93,7 @@ func (p *Poller) Follow(entries []Entry) {
 
 // CredentialChanged has a new login of an identity tried at its usual time, however long the old one was refused.
 func (p *Poller) CredentialChanged(key identity.Key) {
+	defer p.wake()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s := p.subjects[key]; s != nil && s.refused {
@@ -103,20 +108,24 @@ const longestTurn = 500 * time.Millisecond
 func (p *Poller) Run(ctx context.Context) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
-	for {
-		s, with, turn := p.next()
+	for ctx.Err() == nil {
+		s, with, wait := p.next()
 		if s != nil {
 			asking.Go(func() { p.ask(ctx, s, with) })
+			_ = p.clock.Sleep(ctx, wait/2+rand.N(wait))
+			continue
 		}
-		if p.clock.Sleep(ctx, turn/2+rand.N(turn)) != nil {
-			return
+		select {
+		case <-time.After(p.clock.Scale(wait) + 1): // of a fast clock, what is left may be less than a nanosecond
+		case <-p.news:
+		case <-ctx.Done():
 		}
 	}
 }
 
-// next is the identity whose turn it is, nil if it is nobody's, with the account to ask with, and how long a turn is: short
-// enough for everybody to be asked in half an interval.
-func (p *Poller) next() (s *subject, with Entry, turn time.Duration) {
+// next is the identity whose turn it is, with the account to ask with, and how long a turn is: short enough for everybody
+// to be asked in half an interval. If it is nobody's turn, wait is the time until it is somebody's, unless there is news.
+func (p *Poller) next() (s *subject, with Entry, wait time.Duration) {
 	now := p.clock.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,12 +135,24 @@ func (p *Poller) next() (s *subject, with Entry, turn time.Duration) {
 			p.recovered(other)
 			continue
 		}
-		if !other.asking && !other.due.After(now) && (s == nil || other.due.Before(s.due)) {
+		if !other.asking && (s == nil || other.due.Before(s.due)) {
 			s, with = other, entry
 		}
 	}
-	if s != nil {
-		s.asking, s.asked = true, now
+	switch {
+	case s == nil:
+		return nil, with, p.interval
+	case s.due.After(now):
+		return nil, with, s.due.Sub(now)
 	}
-	return s, with, min(longestTurn, p.interval/2/time.Duration(max(1, len(p.subjects))))
+	s.asking, s.asked = true, now
+	return s, with, min(longestTurn, p.interval/2/time.Duration(len(p.subjects)))
+}
+
+// wake tells Run of news.
+func (p *Poller) wake() {
+	select {
+	case p.news <- struct{}{}:
+	default:
+	}
 }

@@ -1,0 +1,257 @@
+package usage_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shunt/internal/account"
+	"shunt/internal/anthropic"
+	"shunt/internal/pool"
+	"shunt/internal/quota"
+	"shunt/internal/sim"
+)
+
+// QUO-21: what an ask looks like: the account's token, the two headers, and nothing that another program would send.
+func TestAsk(t *testing.T) {
+	inWorld(t, setting{accounts: 1}, func(w *world) {
+		w.runs(time.Second)
+		calls := w.asks("a")
+		if len(calls) != 1 {
+			t.Fatalf("%d asks", len(calls))
+		}
+		if c := calls[0]; c.Method != http.MethodGet || c.Path != "/proxy/api/oauth/usage" || c.BodyLength != 0 || c.Host != "127.0.0.1:8001" {
+			t.Errorf("%s %s to %s with %d bytes", c.Method, c.Path, c.Host, c.BodyLength)
+		}
+		want := http.Header{
+			"Authorization": {"Bearer " + w.provider.Token("a")}, "Anthropic-Beta": {"oauth-2025-04-20"}, "Anthropic-Version": {"2023-06-01"},
+			"Accept": {"application/json"}, "User-Agent": {"shunt"}, "Accept-Encoding": {"gzip"}, "Connection": {"close"},
+		}
+		for name, values := range calls[0].Header {
+			if !slices.Equal(values, want[name]) {
+				t.Errorf("%s: %q, want %q", name, values, want[name])
+			}
+			delete(want, name)
+		}
+		if len(want) > 0 {
+			t.Errorf("missing: %v", want)
+		}
+	})
+}
+
+// QUO-22, QUO-23: the windows of the reply reach the pool with their resets; no status does.
+func TestReading(t *testing.T) {
+	inWorld(t, setting{accounts: 1}, func(w *world) {
+		w.runs(time.Second)
+		if got, want := w.used("claude", "a"), [...]float64{0.25, 0.5, 0.75}; got != want {
+			t.Errorf("used %v, want %v", got, want)
+		}
+		s, limits := w.state("claude", "a"), w.provider.Limits("a")
+		for i, window := range limits.Windows {
+			if reset, known := s.Reset(quota.Window(i)); !known || reset.Unix() != window.Reset {
+				t.Errorf("%v resets at %v, want %v", quota.Window(i), reset, window.Reset)
+			}
+			if status := s.Status(quota.Window(i)); status != "" {
+				t.Errorf("%v has the status %q", quota.Window(i), status)
+			}
+		}
+		w.provider.Fill("a", anthropic.FiveHour, 0.4)
+		w.runs(interval * 12 / 10)
+		if got := w.used("claude", "a")[quota.FiveHour]; got != 0.4 {
+			t.Errorf("then used %v", got)
+		}
+	})
+}
+
+// QUO-20: at once, and then once in each interval.
+func TestInterval(t *testing.T) {
+	for _, every := range []time.Duration{time.Minute, 5 * time.Minute, 2 * time.Hour} {
+		inWorld(t, setting{accounts: 3, interval: every}, func(w *world) {
+			w.runs(20*every + every/2)
+			for _, name := range w.provider.Accounts() {
+				times := w.times(w.asks(name))
+				if times[0] > 2 || len(times) < 18 {
+					t.Errorf("every %v: %s was asked about at %v", every, name, times)
+				}
+				for i := 1; i < len(times); i++ {
+					if pause := time.Duration(times[i]-times[i-1]+1) * time.Second; pause < every || pause > every*11/10+3*time.Second {
+						t.Errorf("every %v: a pause of %v", every, pause)
+					}
+				}
+			}
+		})
+	}
+}
+
+// The demo: an interval is one of the poller's clock.
+func TestIntervalOfAFastClock(t *testing.T) {
+	inWorld(t, setting{accounts: 1, speed: 100}, func(w *world) {
+		began := time.Now()
+		w.runs(interval * 12 / 10)
+		w.expect("a", 0, 300)
+		if took := time.Since(began); took != interval*12/1000 {
+			t.Errorf("that took %v", took)
+		}
+	})
+}
+
+// QUO-24: many accounts do not ask in one voice, neither at the start nor later, and each is asked about in good time.
+func TestStaggered(t *testing.T) {
+	inWorld(t, setting{accounts: 20}, func(w *world) {
+		w.runs(6 * interval)
+		var all []time.Duration
+		for _, r := range w.provider.Requests() {
+			all = append(all, r.Received.Sub(w.began))
+		}
+		if first := all[:20]; first[0] != 0 || first[19] < time.Second || first[19] > 15*time.Second {
+			t.Errorf("the first asks: %v", first)
+		}
+		pauses := map[time.Duration]bool{}
+		for i := 1; i < len(all); i++ {
+			pause := all[i] - all[i-1]
+			if pauses[pause] = true; pause < 200*time.Millisecond {
+				t.Errorf("%v between two asks", pause)
+			}
+		}
+		if len(pauses) < 50 {
+			t.Errorf("%d different pauses between %d asks", len(pauses), len(all))
+		}
+	})
+}
+
+// Many accounts and a short interval: everybody's turn comes.
+func TestShortTurns(t *testing.T) {
+	inWorld(t, setting{accounts: 100, interval: time.Minute}, func(w *world) {
+		w.runs(4 * time.Minute)
+		for _, name := range w.provider.Accounts() {
+			if calls := w.asks(name); len(calls) < 3 {
+				t.Errorf("%s was asked about at %v", name, w.times(calls))
+			}
+		}
+	})
+}
+
+// QUO-21: who is asked about: whose login can be refreshed, paused or not. No setup token is, in a variable or in a file.
+func TestEligible(t *testing.T) {
+	specs := []account.Spec{
+		{Provider: "claude", Name: "a"},
+		{Provider: "claude", Name: "env", TokenEnv: "SETUP"},
+		{Provider: "claude", Name: "c"},
+		{Provider: "claude", Name: "none"},
+	}
+	inWorld(t, setting{accounts: 4, specs: specs, before: func(w *world) {
+		w.env["SETUP"] = w.provider.SetupToken("b")
+		w.put("c", []byte(strings.Replace(string(w.provider.Credentials("c")), "refreshToken", "other", 1)))
+	}}, func(w *world) {
+		w.pause("a")
+		w.runs(2 * interval)
+		w.expect("a", 0, 300)
+		for _, name := range []string{"b", "c"} {
+			w.expect(name)
+		}
+		if conditions := w.conditions(); conditions != nil {
+			t.Errorf("conditions %q", conditions)
+		}
+		// A login that can be refreshed takes the place of one that cannot.
+		w.put("c", w.provider.Credentials("c"))
+		w.follow(map[string][]account.Spec{"claude": nil})
+		w.runs(2 * time.Second)
+		w.expect("c", 600)
+	})
+}
+
+func (w *world) pause(account string) {
+	for _, s := range w.registry.Pool("claude").Snapshot() {
+		if s.Name == account {
+			w.registry.Pool("claude").Pause(s.Key, true)
+		}
+	}
+}
+
+// QUO-21: one call serves all entries of an identity, in however many pools.
+func TestOneCallAnIdentity(t *testing.T) {
+	specs := []account.Spec{{Provider: "claude", Name: "a", UUID: "u-1"}, {Provider: "claude", Name: "alias", UUID: "u-1"}}
+	inWorld(t, setting{accounts: 1, specs: specs, before: func(w *world) {
+		w.put("alias", w.provider.Credentials("a"))
+	}}, func(w *world) {
+		w.follow(map[string][]account.Spec{"claude": specs, "other": {{Provider: "other", Name: "a", UUID: "u-1"}}})
+		w.reject("other", "a")
+		w.runs(interval * 12 / 10)
+		w.expect("a", 0, 300)
+		for _, name := range []string{"claude", "other"} {
+			if got := w.used(name, "a")[quota.FiveHour]; got != 0.25 {
+				t.Errorf("%s knows %v", name, got)
+			}
+		}
+		if s := w.registry.Pool("other").Snapshot()[0]; s.Cooldown != 0 {
+			t.Errorf("FO-12: it still rests %v", s.Cooldown)
+		}
+	})
+}
+
+// reject has a pool see its account rejected now.
+func (w *world) reject(name, account string) {
+	for _, s := range w.registry.Pool(name).Snapshot() {
+		if s.Name == account {
+			var signal quota.Signal
+			signal.Windows[quota.FiveHour] = quota.WindowSignal{Status: "rejected"}
+			w.registry.Pool(name).Observe(s.Key, pool.Outcome{Sent: w.clock.Now(), Event: pool.Rejected, Cooldown: time.Hour, Signal: signal})
+		}
+	}
+}
+
+// A reload: who stays keeps its turn, who is new is asked about at once, and who has gone is not asked about any more.
+func TestFollow(t *testing.T) {
+	listed := func(names ...string) map[string][]account.Spec {
+		var specs []account.Spec
+		for _, name := range names {
+			specs = append(specs, account.Spec{Provider: "claude", Name: name})
+		}
+		return map[string][]account.Spec{"claude": specs}
+	}
+	inWorld(t, setting{accounts: 3, specs: listed("a", "b")["claude"]}, func(w *world) {
+		w.runs(100 * time.Second)
+		w.follow(listed("b", "c"))
+		w.runs(150 * time.Second)
+		for range 50 {
+			w.follow(listed("b", "c"))
+		}
+		w.runs(200 * time.Second)
+		w.expect("a", 0)
+		w.expect("b", 0, 300)
+		w.expect("c", 100, 400)
+		w.follow(nil)
+		w.runs(2 * interval)
+		w.expect("b", 0, 300)
+	})
+}
+
+// An identity that goes, and comes again, while it is asked about: the answer is nobody's, and the new turn its own.
+func TestFollowWhileAsking(t *testing.T) {
+	inWorld(t, setting{accounts: 1}, func(w *world) {
+		w.provider.Inject("a", sim.Failure(500, anthropic.TypeAPI, "no").On(sim.UsagePath).After(5*time.Second).Times(1))
+		w.runs(time.Second)
+		w.follow(nil)
+		w.follow(map[string][]account.Spec{"claude": nil})
+		w.runs(interval * 12 / 10)
+		w.expect("a", 0, 1, 301)
+	})
+}
+
+// The end does not wait for an answer.
+func TestEndWhileAsking(t *testing.T) {
+	inWorld(t, setting{accounts: 2}, func(w *world) {
+		w.provider.Inject("", sim.Hang().On(sim.UsagePath))
+		w.runs(time.Second)
+		began := time.Now()
+		w.stop()
+		if took := time.Since(began); took != 0 {
+			t.Errorf("it took %v", took)
+		}
+		if log := w.logged(); log != "" {
+			t.Errorf("logged %s", log)
+		}
+	})
+}
