@@ -1,6 +1,7 @@
 package state_test
 
 import (
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -9,7 +10,12 @@ import (
 	"shunt/internal/state/statetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if path := os.Getenv(saverPath); path != "" {
+		saveForEver(path)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func TestMemory(t *testing.T) {
 	statetest.Run(t, func(*testing.T) func() state.Store {
