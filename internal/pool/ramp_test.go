@@ -121,9 +121,9 @@ func TestRampBeginsAgain(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		g.expect("a long answer", "a", 1, 4)
 		h.Release()
-		time.Sleep(time.Minute - 1)
+		time.Sleep(59 * time.Second)
 		g.expect("just not idle", "a", 0, 4)
-		time.Sleep(1)
+		time.Sleep(time.Second)
 		g.expect("idle", "a", 0, 1)
 		h = g.begin()
 		g.expect("in use again", "a", 1, 1)
@@ -208,6 +208,22 @@ func TestRampRevisits(t *testing.T) {
 		}
 		if h.next() != "b" {
 			t.Errorf("then by %s", h.Name)
+		}
+	})
+}
+
+// RMP-2: the denied come after all that were not asked yet, though their ramps have opened.
+func TestRampRevisitsLast(t *testing.T) {
+	inGate(t, 1, "a b c", func(g *gate) {
+		g.nearAll()
+		onA := g.begin()
+		h := g.begin()
+		if h.Name != "b" {
+			t.Fatalf("served by %s", h.Name)
+		}
+		onA.Release()
+		if first, second, third := h.next(), h.next(), h.next(); first != "c" || second != "a" || third != "" {
+			t.Errorf("then by %q %q %q", first, second, third)
 		}
 	})
 }

@@ -47,8 +47,6 @@ func (p *Pool) Begin(req Request) *Selection {
 	s := p.selection(req)
 	if req.Session == 0 {
 		p.turn++
-	} else {
-		p.sessions.Get(req.Session) // is in use
 	}
 	return s
 }
