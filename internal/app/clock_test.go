@@ -52,8 +52,8 @@ func TestClockJumps(t *testing.T) {
 // TOK-1, 5-failover: a clock that is an hour slow believes in tokens that have expired; the 401 sets that right.
 func TestSlowClock(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: accountsOf(2), TokenLifetime: 30 * time.Minute}, poolOf(""), func(w *world) {
-		for range 12 {
-			time.Sleep(10 * time.Minute)
+		for range 14 {
+			time.Sleep(9 * time.Minute)
 			w.mustServe("s", plainModel)
 		}
 		w.wants("moves", w.logged("session moved"), 0)
