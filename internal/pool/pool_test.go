@@ -357,8 +357,8 @@ func TestWarnMoved(t *testing.T) {
 	} else {
 		s.Served(away, false)
 	}
-	if !s.Moved() || !s.WarnMoved() {
-		t.Error("it has moved")
+	if s = serve(); !s.Moved() || !s.WarnMoved() {
+		t.Error("it has moved, with a request before")
 	}
 	if s.Moved() || s.WarnMoved() {
 		t.Error("warned twice")

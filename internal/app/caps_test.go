@@ -1,0 +1,116 @@
+package app_test
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/sim"
+)
+
+// learn has shunt hear of an account's five-hour window that this much of it is used: the next answer of the account says
+// so.
+func (w *world) learn(account string, used float64) {
+	w.Helper()
+	w.provider.Fill(account, anthropic.FiveHour, used)
+	for range 2 * len(w.provider.Accounts()) {
+		if w.mustServe("", plainModel) == account {
+			return
+		}
+	}
+	w.Fatalf("nothing is served by %s", account)
+}
+
+// CAP-4: the answer when every account is at its cap, on the wire.
+func TestEveryAccountIsAtItsCap(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		resetIn time.Duration // of the account that comes back first, when it is asked
+		final   bool
+	}{
+		{"within a minute", 42 * time.Second, false},
+		{"in a minute", 60 * time.Second, false},
+		{"in more than a minute", 61 * time.Second, true},
+	} {
+		accounts := accountsOf(2)
+		accounts[0].FiveHour.ResetIn = time.Hour
+		accounts[1].FiveHour.ResetIn = c.resetIn + 30*time.Second
+		inWorld(t, sim.Config{Accounts: accounts}, planned("default_max_utilization = 0.5", ""), func(w *world) {
+			w.learn("a", 0.6)
+			w.learn("b", 0.6)
+			time.Sleep(w.resetOf("b").Sub(time.Now()) - c.resetIn)
+			before := w.seen()
+			r := w.ask("s", plainModel, true)
+			const message = "all selectable accounts for provider 'anthropic' are at their max_utilization cap for this request"
+			if r.status != http.StatusTooManyRequests || !strings.Contains(r.body, `"rate_limit_error"`) || !strings.Contains(r.body, message) {
+				w.Errorf("%s: %d: %s", c.name, r.status, r.body)
+			}
+			w.wants(c.name+": retry-after", r.header.Get("Retry-After"), strconv.Itoa(int(c.resetIn/time.Second)))
+			w.wants(c.name+": final", r.header.Get("X-Should-Retry") == "false", c.final)
+			w.wants(c.name+": calls", w.seen(), before)
+			for key := range r.header {
+				if strings.HasPrefix(strings.ToLower(key), "anthropic-ratelimit") {
+					w.Errorf("%s: quota headers on an answer of shunt's own: %v", c.name, r.header)
+				}
+			}
+			w.wants(c.name+": record", w.last().Error, message)
+
+			// A fraction of a second is rounded up, and a wait is at least one.
+			time.Sleep(c.resetIn - 1500*time.Millisecond)
+			w.wants(c.name+": retry-after, 1.5 s before", w.ask("s", plainModel, true).header.Get("Retry-After"), "2")
+			time.Sleep(1400 * time.Millisecond)
+			w.wants(c.name+": retry-after, 0.1 s before", w.ask("s", plainModel, true).header.Get("Retry-After"), "1")
+			time.Sleep(100 * time.Millisecond)
+			w.wants(c.name+": served when it is back", w.mustServe("s", plainModel), "b")
+		})
+	}
+}
+
+// resetOf is when the account's five-hour window resets, as far as shunt knows.
+func (w *world) resetOf(account string) time.Time {
+	w.Helper()
+	s := w.state(account)
+	reset, ok := s.Quota.Reset(0)
+	if !ok {
+		w.Fatalf("no reset of %s is known", account)
+	}
+	return reset
+}
+
+// CAP-1, CAP-2: an account's own cap needs no table; a session at a capped account moves, and goes home when a reload
+// raises the cap.
+func TestCapMovesASession(t *testing.T) {
+	caps := func(limit string) string {
+		var all string
+		for _, name := range []string{"a", "b", "c"} {
+			all += entry(name, "max_utilization_5h = "+limit)
+		}
+		return poolOf(all)
+	}
+	inWorld(t, sim.Config{Accounts: accountsOf(3)}, caps("0.5"), func(w *world) {
+		home := w.mustServe("s", plainModel)
+		w.provider.Fill(home, anthropic.FiveHour, 0.55)
+		w.wants("overshoots once", w.mustServe("s", plainModel), home)
+		other := w.mustServe("s", plainModel)
+		if other == home {
+			w.Fatalf("still served by %s", home)
+		}
+		w.wants("moves", strings.Join(w.moves(), ", "), home+">"+other+" capped")
+		w.wants("in the record", w.last().Why, "capped")
+		w.reload(caps("0.8"))
+		w.wants("after the reload", w.mustServe("s", plainModel), home)
+		w.wants("moves", strings.Join(w.moves(), ", "), home+">"+other+" capped, "+other+">"+home+" returned")
+	})
+}
+
+// CAP-2, CAP-4: accounts that failed are no matter of caps, though all others are capped: the client sees the failure.
+func TestCapIsNoExcuseForAFailure(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(2)}, planned("default_max_utilization = 0.5", ""), func(w *world) {
+		w.learn("a", 0.6)
+		w.provider.Inject("b", sim.Overloaded().Times(1))
+		w.wants("status", w.ask("", plainModel, true).status, 529)
+	})
+}

@@ -1,0 +1,59 @@
+package app_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"shunt/internal/sim"
+)
+
+// SEL-31: once a session has moved, the first request whose reasoning stays behind is warned about, and no other.
+func TestReasoningThatStaysBehind(t *testing.T) {
+	const bound, free = "claude-sonnet-5-5", plainModel
+	body := func(model, block string) string {
+		return `{"model":"` + model + `","max_tokens":64,"messages":[{"role":"assistant","content":[` + block + `]},{"role":"user","content":"go on"}]}`
+	}
+	const thought, said = `{"type":"thinking","thinking":"hm","signature":"s"}`, `{"type":"text","text":"the block {\"type\":\"thinking\"} is gone"}`
+	const warning = "answers without its earlier reasoning"
+	for _, c := range []struct {
+		name  string
+		body  string
+		moves bool
+		warns int
+	}{
+		{"it has moved", body(bound, thought), true, 1},
+		{"of a dated version", body(bound+"-20260401", thought), true, 1},
+		{"with a long context", body(bound+"[1m]", thought), true, 1},
+		{"hidden reasoning", body(bound, `{"type": "redacted_thinking", "data": "x"}`), true, 1},
+		{"it has not moved", body(bound, thought), false, 0},
+		{"no reasoning", body(bound, said), true, 0},
+		{"a model that does not bind it", body(free, thought), true, 0},
+		{"a model with a longer name", body(bound+"0", thought), true, 0},
+	} {
+		inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
+			ask := func(path string) {
+				if r := w.post(w.Context(), path, "s", c.body); r.status != 200 {
+					w.Fatalf("%s: %d: %s", c.name, r.status, r.body)
+				}
+			}
+			home := w.mustServe("s", free)
+			if c.moves {
+				w.provider.Inject(home, sim.Overloaded().Times(1))
+				w.mustServe("s", free)
+			}
+			w.wants(c.name+": warned too early", w.logged(warning), 0)
+			ask(sim.CountTokensPath)
+			w.wants(c.name+": warned about a count", w.logged(warning), 0)
+			ask(sim.MessagesPath)
+			w.wants(c.name, w.logged("level=WARN", warning, "provider=anthropic", "session="+w.last().Session), c.warns)
+			ask(sim.MessagesPath)
+			time.Sleep(time.Minute)
+			ask(sim.MessagesPath) // goes home
+			w.wants(c.name+": warned in all", w.logged(warning), c.warns)
+			if strings.Contains(w.log.String(), "hm") {
+				w.Errorf("%s: reasoning is in the log", c.name)
+			}
+		})
+	}
+}
