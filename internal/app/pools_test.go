@@ -1,0 +1,112 @@
+package app_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/quota"
+	"shunt/internal/sim"
+)
+
+// limits are an account's thresholds and caps as the scheduler has them, "5h 7d fable / 5h 7d fable"; a cap that is not
+// set is a dash.
+func (w *world) limits(account string) string {
+	w.Helper()
+	s := w.state(account)
+	var soft, caps []string
+	for i, threshold := range s.Soft {
+		soft = append(soft, fmt.Sprint(threshold))
+		limit := "-"
+		if s.Caps.Set.Has(quota.Window(i)) {
+			limit = fmt.Sprint(s.Caps.At[i])
+		}
+		caps = append(caps, limit)
+	}
+	return strings.Join(soft, " ") + " / " + strings.Join(caps, " ")
+}
+
+// SEL-20, CAP-1: what the account says, window by window, goes before what the pool says, and an account that is not
+// listed has the pool's. Account keys work without the table.
+func TestThresholdsAndCaps(t *testing.T) {
+	const defaults = "hard_threshold = 0.9\ndefault_threshold = 0.5\ndefault_threshold_5h = 0.6\n"
+	const caps = "default_max_utilization = 0.99\ndefault_max_utilization_7d = 0.8\n"
+	for _, c := range []struct{ toml, want string }{
+		{poolOf(""), "0.98 0.98 0.98 / - - -"},
+		{planned("", ""), "0.98 0.98 0.98 / - - -"},
+		{planned("hard_threshold = 0.9", ""), "0.9 0.9 0.9 / - - -"},
+		{planned(defaults, ""), "0.6 0.5 0.5 / - - -"},
+		{planned(defaults, listed("a", "threshold = 0.7")), "0.7 0.7 0.7 / - - -"},
+		{planned(defaults, listed("a", "threshold = 0.7", "threshold_5h = 0.95")), "0.9 0.7 0.7 / - - -"},
+		{planned(defaults, listed("a", "threshold_fable = 0.1")), "0.6 0.5 0.1 / - - -"},
+		{planned("default_threshold_7d = 0.3\ndefault_threshold_fable = 0.4", listed("a", "threshold_7d = 0")), "0.98 0 0.4 / - - -"},
+		{poolOf(listed("a", "threshold_7d = 0.5")), "0.98 0.5 0.98 / - - -"},
+
+		{planned(caps, ""), "0.98 0.98 0.98 / 0.99 0.8 0.99"},
+		{planned(caps, listed("a", "max_utilization = 1")), "0.98 0.98 0.98 / 1 1 1"},
+		{planned(caps, listed("a", "max_utilization_5h = 0.5")), "0.98 0.98 0.98 / 0.5 0.8 0.99"},
+		{planned("default_max_utilization_fable = 0.4", ""), "0.98 0.98 0.98 / - - 0.4"},
+		{planned("default_max_utilization_5h = 0.4", listed("a", "max_utilization_fable = 0")), "0.98 0.98 0.98 / 0.4 - 0"},
+		{poolOf(listed("a", "max_utilization_7d = 0.9")), "0.98 0.98 0.98 / - 0.9 -"},
+	} {
+		inWorld(t, sim.Config{Accounts: accountsOf(1)}, c.toml, func(w *world) {
+			if got := w.limits("a"); got != c.want {
+				t.Errorf("%s\n%s, want %s", c.toml, got, c.want)
+			}
+		})
+	}
+}
+
+// CFG-51, CAP-3: a reload brings thresholds and caps to accounts whose quota is known already.
+func TestReloadOfThresholdsAndCaps(t *testing.T) {
+	inBoth(t, sim.Config{Accounts: accountsOf(2)}, planned("", ""), func(w *world, reload func(string)) {
+		w.provider.Fill("a", anthropic.SevenDay, 0.5)
+		session := w.sessionAt("a")
+		reload(planned("default_threshold_7d = 0.5", ""))
+		w.wants("served, a near its quota, by", w.mustServe(session, plainModel), "b")
+		reload(planned("default_threshold_7d = 0.6", ""))
+		w.wants("served by", w.mustServe(session, plainModel), "a")
+		reload(planned("default_max_utilization = 0.5", ""))
+		w.wants("served, a capped, by", w.mustServe(session, plainModel), "b")
+		reload(planned("default_max_utilization = 0.6", ""))
+		w.wants("served by", w.mustServe(session, plainModel), "a")
+		reload(poolOf(listed("a", "max_utilization_7d = 0.4") + listed("b")))
+		w.wants("served, a capped by its own key, by", w.mustServe(session, plainModel), "b")
+	})
+}
+
+// SEL-10, SEL-21, SEL-22: the table, though empty, orders by headroom; burn_rate_avoidance leaves an account whose pace is
+// too high.
+func TestPlanning(t *testing.T) {
+	const day = 24 * time.Hour
+	accounts := []sim.Account{
+		{Name: "a"},
+		{Name: "fast", SevenDay: sim.Window{Fill: 0.9, ResetIn: day}},     // its week resets first, and would not last
+		{Name: "slow", SevenDay: sim.Window{Fill: 0.1, ResetIn: 5 * day}}, // much is left
+	}
+	for _, c := range []struct{ toml, instead, atFast string }{
+		{poolOf(""), "fast", "fast"},
+		{planned("", ""), "slow", "fast"},
+		{planned("burn_rate_avoidance = true", ""), "slow", "slow"},
+		{planned("burn_rate_avoidance = true\ndefault_threshold = 0.95", ""), "slow", "slow"},
+		{planned("burn_rate_avoidance = false\nusage_refresh_seconds = 60", ""), "slow", "fast"},
+	} {
+		inWorld(t, sim.Config{Accounts: accounts}, c.toml, func(w *world) {
+			time.Sleep(3 * time.Second)
+			var sessionAt [3]string
+			for i := range 100 {
+				session := fmt.Sprint(i)
+				sessionAt[slices.Index(w.provider.Accounts(), w.home(session))] = session
+			}
+			for range 3 {
+				w.mustServe("", plainModel)
+			}
+			w.provider.Inject("a", sim.Rejected(anthropic.FiveHour))
+			w.wants(c.toml+"instead of a", w.mustServe(sessionAt[0], plainModel), c.instead)
+			w.wants(c.toml+"at home on fast", w.mustServe(sessionAt[1], plainModel), c.atFast)
+		})
+	}
+}
