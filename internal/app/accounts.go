@@ -16,8 +16,8 @@ func newKeeper(a *App) (*account.Keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	vendor, warning := oauth.Claude.Overridden(getenv)
-	if warning != "" {
+	vendor, warnings := oauth.Claude.Overridden(getenv)
+	for _, warning := range warnings {
 		a.options.Log.Warn(warning)
 	}
 	var transport http.RoundTripper

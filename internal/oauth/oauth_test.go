@@ -79,6 +79,10 @@ func TestRefreshReplies(t *testing.T) {
 		`{"access_token":"a","expires_in":1.5}`:                                    {Lifetime: 1500 * time.Millisecond},
 		`{"access_token":"a","expires_in":1e300}`:                                  {Lifetime: 10 * 365 * 24 * time.Hour},
 		`{"access_token":"a","error":"invalid_grant","token_type":7,"account":{}}`: {Lifetime: time.Hour},
+		`{"access_token":"a","account":{"uuid":" u-1 "},"organization":{"uuid":"o-1"}}`: {
+			Lifetime: time.Hour, AccountUUID: "u-1", OrganizationUUID: "o-1",
+		},
+		`{"access_token":"a","account":[],"organization":{"uuid":"a\nb"}}`: {Lifetime: time.Hour},
 	} {
 		want.AccessToken = secret.New("a")
 		grant, err := oauth.NewClient(oauth.Claude, answering(200, reply)).Refresh(t.Context(), secret.New("r1"))
@@ -190,19 +194,49 @@ func TestOverridden(t *testing.T) {
 		"localhost:8080":                  false,
 		"https://user:pa%zz@example.com/": false,
 	} {
-		vendor, warning := oauth.Claude.Overridden(func(name string) string {
+		vendor, warnings := oauth.Claude.Overridden(func(name string) string {
 			return map[string]string{"SHUNT_CLAUDE_TOKEN_URL": override}[name]
 		})
-		want := oauth.Claude.TokenURL
+		want := oauth.Claude
 		if taken {
-			want = override
+			want.TokenURL = override
 		}
-		if vendor.TokenURL != want || (warning == "") != (taken || override == "") {
-			t.Errorf("%q: %s, warning %q", override, vendor.TokenURL, warning)
+		checkOverridden(t, override, vendor, want, warnings, taken)
+	}
+}
+
+// LOG-2: nobody is sent to another place than the provider's own page, unless that is on this machine.
+func TestAuthorizeOverridden(t *testing.T) {
+	for override, taken := range map[string]bool{
+		"":                                  false,
+		"http://localhost:8080/authorize":   true,
+		"https://127.0.0.1/authorize?x=1":   true,
+		"http://[::1]:9/":                   true,
+		"https://claude.com/authorize":      false,
+		"https://127.0.0.1.example.com/":    false,
+		"http://127.0.0.1@example.com/":     false,
+		"javascript://localhost/%0aalert()": false,
+		"file://localhost/etc":              false,
+		"127.0.0.1:9":                       false,
+	} {
+		vendor, warnings := oauth.Claude.Overridden(func(name string) string {
+			return map[string]string{"SHUNT_CLAUDE_AUTHORIZE_URL": override}[name]
+		})
+		want := oauth.Claude
+		if taken {
+			want.AuthorizeURL = override
 		}
-		if u, err := url.Parse(override); err == nil && u.Host != "" && strings.Contains(warning, u.Host) {
-			t.Errorf("the warning quotes the value: %s", warning)
-		}
+		checkOverridden(t, override, vendor, want, warnings, taken)
+	}
+}
+
+func checkOverridden(t *testing.T, override string, vendor, want oauth.Vendor, warnings []string, taken bool) {
+	t.Helper()
+	if vendor != want || (len(warnings) == 0) != (taken || override == "") {
+		t.Errorf("%q: %+v, warnings %q", override, vendor, warnings)
+	}
+	if u, err := url.Parse(override); err == nil && u.Host != "" && strings.Contains(strings.Join(warnings, " "), u.Host) {
+		t.Errorf("the warning quotes the value: %s", warnings)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -26,8 +27,8 @@ const (
 	maxReply        = 1 << 20
 )
 
-// ErrInvalidGrant reports that the provider will not take this refresh token again (TOK-7). Every other error leaves
-// that open.
+// ErrInvalidGrant reports that the provider will not take this refresh token, or this code of a login, again (TOK-7). Every
+// other error leaves that open.
 var ErrInvalidGrant = errors.New("the refresh token was refused (invalid_grant)")
 
 // StatusError is an answer of the token endpoint that holds no grant.
@@ -48,11 +49,13 @@ func (e *StatusError) Is(target error) bool {
 	return target == ErrInvalidGrant && e.Code == "invalid_grant"
 }
 
-// Grant is what the provider gave for a refresh token.
+// Grant is what the provider gave for a refresh token, or for the code of a login.
 type Grant struct {
 	AccessToken  secret.String
-	RefreshToken secret.String // zero: the one that was sent stays valid
+	RefreshToken secret.String // zero after a refresh: the one that was sent stays valid
 	Lifetime     time.Duration // of the access token, from the moment the request was sent
+
+	AccountUUID, OrganizationUUID string // empty: the provider did not say
 }
 
 // Client talks to one vendor's token endpoint.
@@ -99,14 +102,19 @@ func newTransport(onlyLoopback bool) *http.Transport {
 // [ErrInvalidGrant] leaves open whether the token is still good, so ctx should not be one that a client can end (TOK-5).
 // No error quotes a token.
 func (c *Client) Refresh(ctx context.Context, refreshToken secret.String) (Grant, error) {
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
-	defer cancel()
-	body, err := json.Marshal(map[string]string{
+	return c.ask(ctx, map[string]any{
 		"grant_type":    "refresh_token",
 		"refresh_token": refreshToken.Reveal(),
 		"client_id":     c.vendor.ClientID,
 		"scope":         c.vendor.Scope,
-	})
+	}, defaultLifetime)
+}
+
+// ask sends one request to the token endpoint. A reply that does not say how long the access token lives means unsaid.
+func (c *Client) ask(ctx context.Context, request map[string]any, unsaid time.Duration) (Grant, error) {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	body, err := json.Marshal(request)
 	if err != nil {
 		return Grant{}, err
 	}
@@ -130,11 +138,11 @@ func (c *Client) Refresh(ctx context.Context, refreshToken secret.String) (Grant
 	if len(reply) > maxReply {
 		return Grant{}, fmt.Errorf("the reply of the token endpoint has more than %d bytes", maxReply)
 	}
-	return parseReply(resp.StatusCode, reply)
+	return parseReply(resp.StatusCode, reply, unsaid)
 }
 
 // parseReply reads each field alone, because a lifetime in an unexpected form must not cost the tokens beside it.
-func parseReply(status int, reply []byte) (Grant, error) {
+func parseReply(status int, reply []byte, unsaid time.Duration) (Grant, error) {
 	var fields map[string]json.RawMessage
 	decodeErr := json.Unmarshal(reply, &fields)
 	access := word(fields["access_token"])
@@ -145,9 +153,11 @@ func parseReply(status int, reply []byte) (Grant, error) {
 		return Grant{}, &StatusError{status, code(fields["error"])}
 	}
 	return Grant{
-		AccessToken:  secret.New(access),
-		RefreshToken: secret.New(word(fields["refresh_token"])),
-		Lifetime:     lifetime(fields["expires_in"]),
+		AccessToken:      secret.New(access),
+		RefreshToken:     secret.New(word(fields["refresh_token"])),
+		Lifetime:         lifetime(fields["expires_in"], unsaid),
+		AccountUUID:      uuidOf(fields["account"]),
+		OrganizationUUID: uuidOf(fields["organization"]),
 	}, nil
 }
 
@@ -167,19 +177,35 @@ func word(raw json.RawMessage) string {
 	return strings.TrimSpace(s)
 }
 
-// code keeps an error field only if it looks like one, so that nothing that a server echoes reaches a log.
-func code(raw json.RawMessage) string {
-	s := word(raw)
+// code is an error field that says no more than a code does.
+func code(raw json.RawMessage) string { return plainWord(word(raw)) }
+
+// plainWord keeps an error code only if it looks like one, so that nothing that a server echoes reaches a log.
+func plainWord(s string) string {
 	if len(s) > 64 || strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_") != "" {
 		return ""
 	}
 	return s
 }
 
-func lifetime(raw json.RawMessage) time.Duration {
+func lifetime(raw json.RawMessage, unsaid time.Duration) time.Duration {
 	var seconds float64
 	if json.Unmarshal(raw, &seconds) != nil || seconds <= 0 {
-		return defaultLifetime
+		return unsaid
 	}
 	return time.Duration(math.Min(seconds, maxLifetime.Seconds()) * float64(time.Second))
 }
+
+// uuidOf is the uuid of an object of the reply, or empty if there is none that has the form of one.
+func uuidOf(raw json.RawMessage) string {
+	var owner map[string]json.RawMessage
+	if json.Unmarshal(raw, &owner) != nil {
+		return ""
+	}
+	if uuid := word(owner["uuid"]); uuidForm.MatchString(uuid) {
+		return uuid
+	}
+	return ""
+}
+
+var uuidForm = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)

@@ -57,7 +57,8 @@ var endpoints = map[string]endpoint{
 	CountTokensPath: {http.MethodPost, (*exchange).countTokens},
 	ModelsPath:      {http.MethodGet, (*exchange).models},
 	UsagePath:       {http.MethodGet, (*exchange).usage},
-	TokenPath:       {http.MethodPost, (*exchange).refreshTokens},
+	AuthorizePath:   {http.MethodGet, (*exchange).authorize},
+	TokenPath:       {http.MethodPost, (*exchange).grantTokens},
 }
 
 // ServeHTTP answers one request.
@@ -95,8 +96,8 @@ func (x *exchange) route(path string) {
 		x.w.Header().Set("Allow", e.method)
 		x.fail(failure{http.StatusMethodNotAllowed, anthropic.TypeInvalidRequest, "Method Not Allowed", ""})
 		return
-	case path == TokenPath:
-		x.refreshTokens()
+	case path == TokenPath || path == AuthorizePath: // who asks has no token yet
+		e.serve(x)
 		return
 	}
 

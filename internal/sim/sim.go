@@ -1,6 +1,6 @@
 // Package sim is a complete simulated provider and the simulated coding sessions that use it. Tests put shunt in front
-// of it, the demo (CLI-3) runs on it, and it is whole: accounts with quota windows that fill and reset, OAuth tokens that
-// expire and rotate, streamed and plain answers, content codings, and every failure the gateway must survive.
+// of it, the demo (CLI-3) runs on it, and it is whole: accounts with quota windows that fill and reset, logins
+// over an authorize page, OAuth tokens that expire and rotate, streamed and plain answers, content codings, and every failure the gateway must survive.
 //
 // [Provider] is the server, an http.Handler without goroutines of its own; [Start] and [Serve] put it on a listener.
 // [Coder] is one coding session. What a Provider answers depends on its seed and the request alone, so that answers are
@@ -32,6 +32,7 @@ const (
 	MessagesPath    = "/v1/messages"
 	CountTokensPath = "/v1/messages/count_tokens"
 	ModelsPath      = "/v1/models"
+	AuthorizePath   = "/cai/oauth/authorize"
 	TokenPath       = "/v1/oauth/token"
 	UsagePath       = "/api/oauth/usage"
 )
@@ -89,6 +90,7 @@ type Provider struct {
 	mu       sync.Mutex // guards everything below; never held while waiting or writing
 	accounts []*account
 	access   map[string]grant
+	allowed  map[string]permission // by code
 	anywhere []Fault
 	cache    *lru.LRU[conversation, cached]
 	log      recorder
@@ -116,7 +118,7 @@ func New(config Config) *Provider {
 	if err != nil {
 		panic(err)
 	}
-	p := &Provider{config: config, access: map[string]grant{}, cache: cache, log: newRecorder(config.Record)}
+	p := &Provider{config: config, access: map[string]grant{}, allowed: map[string]permission{}, cache: cache, log: newRecorder(config.Record)}
 	now := config.Clock.Now()
 	for _, a := range config.Accounts {
 		for _, other := range p.accounts {

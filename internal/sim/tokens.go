@@ -145,12 +145,12 @@ func (p *Provider) authenticate(h http.Header) (*account, string, *failure) {
 	return g.account, g.scope, nil
 }
 
-// refreshed is the answer of the token endpoint.
-type refreshed struct {
+// granted is the answer of the token endpoint.
+type granted struct {
 	TokenType    string `json:"token_type"`
 	AccessToken  string `json:"access_token"`
 	ExpiresIn    int64  `json:"expires_in"`
-	RefreshToken string `json:"refresh_token"`
+	RefreshToken string `json:"refresh_token,omitempty"`
 	Scope        string `json:"scope"`
 	Account      struct {
 		UUID  string `json:"uuid"`
@@ -161,37 +161,68 @@ type refreshed struct {
 	} `json:"organization"`
 }
 
-// refreshTokens is the token endpoint: a refresh token is good once, and its answer carries the next one.
-func (x *exchange) refreshTokens() {
-	var ask struct {
-		GrantType    string `json:"grant_type"`
-		RefreshToken string `json:"refresh_token"`
-		ClientID     string `json:"client_id"`
-	}
+// answer is the grant of the account's token. The caller holds the lock.
+func (p *Provider) answer(access, refresh string) (reply granted) {
+	g := p.access[access]
+	reply.TokenType, reply.Scope = "Bearer", g.scope
+	reply.AccessToken, reply.RefreshToken = access, refresh
+	reply.ExpiresIn = int64(g.expires.Sub(p.config.Clock.Now()) / time.Second)
+	reply.Account.UUID, reply.Account.Email = g.account.UUID, g.account.Name+"@example.com"
+	reply.Organization.UUID = g.account.Organization
+	return reply
+}
+
+// tokenRequest is what the token endpoint is asked.
+type tokenRequest struct {
+	GrantType string `json:"grant_type"`
+	ClientID  string `json:"client_id"`
+
+	RefreshToken string `json:"refresh_token"`
+
+	Code         string `json:"code"`
+	RedirectURI  string `json:"redirect_uri"`
+	CodeVerifier string `json:"code_verifier"`
+	State        string `json:"state"`
+	ExpiresIn    int64  `json:"expires_in"`
+}
+
+// grantTokens is the token endpoint. A refresh token is good once, and its answer carries the next one; a code is good
+// once too.
+func (x *exchange) grantTokens() {
+	var ask tokenRequest
 	if err := json.Unmarshal(x.body, &ask); err != nil {
 		x.refuseGrant("invalid_request", "The request body is not valid JSON.")
 		return
 	}
 	x.p.mu.Lock()
-	x.account = x.p.holder(ask.RefreshToken)
+	if x.account = x.p.holder(ask.RefreshToken); x.account == nil {
+		x.account = x.p.allowed[ask.Code].account
+	}
 	x.p.mu.Unlock()
 	if x.misbehave(true) {
 		return
 	}
+	var reply granted
+	var ok bool
 	switch {
-	case ask.GrantType != "refresh_token":
-		x.refuseGrant("unsupported_grant_type", "Only refresh_token is supported here.")
+	case ask.GrantType != "refresh_token" && ask.GrantType != "authorization_code":
+		x.refuseGrant("unsupported_grant_type", "Only refresh_token and authorization_code are supported here.")
 		return
 	case ask.ClientID != ClientID:
 		x.refuseGrant("invalid_client", "Client not found.")
 		return
+	case ask.GrantType == "authorization_code":
+		if reply, ok = x.p.redeem(ask); !ok {
+			x.refuseGrant("invalid_grant", "Invalid 'code' in request")
+			return
+		}
+	default:
+		if reply, ok = x.p.rotate(ask.RefreshToken); !ok {
+			x.refuseGrant("invalid_grant", "Refresh token not found or invalid")
+			return
+		}
+		x.refreshed = true
 	}
-	reply, ok := x.p.rotate(ask.RefreshToken)
-	if !ok {
-		x.refuseGrant("invalid_grant", "Refresh token not found or invalid")
-		return
-	}
-	x.refreshed = true
 	if x.wait(x.active.lateReply) {
 		x.json(http.StatusOK, reply)
 	}
@@ -208,7 +239,7 @@ func (p *Provider) holder(refresh string) *account {
 }
 
 // rotate trades a refresh token for new tokens; of two that come with the same one, the second is too late.
-func (p *Provider) rotate(refresh string) (reply refreshed, ok bool) {
+func (p *Provider) rotate(refresh string) (reply granted, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := p.holder(refresh)
@@ -216,12 +247,7 @@ func (p *Provider) rotate(refresh string) (reply refreshed, ok bool) {
 		return reply, false
 	}
 	p.issue(a, p.config.Clock.Now())
-	reply.TokenType, reply.Scope = "Bearer", fullScope
-	reply.AccessToken, reply.RefreshToken = a.current, a.refresh
-	reply.ExpiresIn = int64(p.config.TokenLifetime / time.Second)
-	reply.Account.UUID, reply.Account.Email = a.UUID, a.Name+"@example.com"
-	reply.Organization.UUID = a.Organization
-	return reply, true
+	return p.answer(a.current, a.refresh), true
 }
 
 func (x *exchange) refuseGrant(code, description string) {
