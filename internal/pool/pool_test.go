@@ -371,3 +371,26 @@ func TestWarnMoved(t *testing.T) {
 		t.Error("no session moves")
 	}
 }
+
+// CAP-3, SEL-22: a snapshot tells until when an account is capped, for either kind of request, and who is near by its pace.
+func TestSnapshotOfLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := poolOf()
+		a := account("a")
+		a.Caps = quota.Caps{At: quota.Thresholds{0.5, 0, 0.3}, Set: quota.Of(quota.FiveHour, quota.Fable)}
+		b := account("b")
+		p.Configure([]pool.Account{a, b}, pool.Policy{AvoidBurnRate: true})
+		used := reading(0.6, time.Hour)
+		used.Signal.Windows[quota.Fable] = quota.WindowSignal{Utilization: 0.4, HasUtilization: true, Reset: time.Now().Add(2 * time.Hour)}
+		p.Observe(a.Key, used)
+		p.Observe(b.Key, reading(0.6, 4*time.Hour))
+		s := p.Snapshot()
+		if capped := s[0]; capped.Group != pool.Out || capped.FableGroup != pool.Out || capped.Available ||
+			capped.CappedUntil.Sub(time.Now()) != time.Hour || capped.FableCappedUntil.Sub(time.Now()) != 2*time.Hour {
+			t.Errorf("a: %v until %v, Fable %v until %v", capped.Group, capped.CappedUntil, capped.FableGroup, capped.FableCappedUntil)
+		}
+		if near := s[1]; !near.NearQuota || near.Group != pool.Near || !near.Available || !near.CappedUntil.IsZero() || near.Headroom >= 0 {
+			t.Errorf("b: near %v, %v, headroom %v", near.NearQuota, near.Group, near.Headroom)
+		}
+	})
+}
