@@ -28,7 +28,13 @@ import (
 	"shunt/internal/sim"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if path := os.Getenv(childConfig); path != "" {
+		fmt.Fprintln(os.Stderr, runChild(path))
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // world is a whole shunt in front of a simulated provider, in a bubble of virtual time: every connection is in memory, the
 // account store is a temporary directory.

@@ -1,0 +1,173 @@
+package app_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/app"
+	"shunt/internal/pool"
+	"shunt/internal/quota"
+	"shunt/internal/sim"
+	"shunt/internal/state"
+)
+
+// keepsQuota has shunt keep a state file, and returns its path.
+func keepsQuota(t *testing.T) (path, lines string) {
+	path = filepath.Join(t.TempDir(), "made at need", "state.json")
+	return path, "state_path = '" + path + "'"
+}
+
+// known is how much of an account's five hours a shunt believes used; -1 if it does not know.
+func known(a *app.App, account string) float64 {
+	for _, s := range a.Pool("anthropic") {
+		if used, ok := s.Quota.Utilization(quota.FiveHour); ok && s.Name == account {
+			return used
+		}
+	}
+	return -1
+}
+
+// saved is what the state file says of the same; -1 if it says nothing.
+func (w *world) savedQuota(path, account string) float64 {
+	w.Helper()
+	q, _, err := state.NewQuotaFile(path).Load(w.Context(), time.Now())
+	w.must(err)
+	r, ok := q[w.state(account).Key]
+	if !ok {
+		return -1
+	}
+	return r.Windows[quota.FiveHour].Utilization
+}
+
+// QUO-30, QUO-31: what is known is saved within 15 s, only when it has changed, and at the end; the next process starts
+// from it, before the first request.
+func TestQuotaSurvivesARestart(t *testing.T) {
+	path, lines := keepsQuota(t)
+	inWorld(t, sim.Config{Accounts: accountsOf(2)}, planned(lines, ""), func(w *world) {
+		time.Sleep(time.Minute)
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			w.Errorf("nothing is known, and it was saved: %v", err)
+		}
+		home := w.mustServe("s", plainModel)
+		w.provider.Fill(home, anthropic.FiveHour, 0.4)
+		w.mustServe("s", plainModel)
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		if got, want := w.savedQuota(path, home), known(w.app, home); got != want || want < 0.4 {
+			w.Errorf("saved %v of %v", got, want)
+		}
+		before, err := os.Stat(path)
+		w.must(err)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		after, err := os.Stat(path)
+		w.must(err)
+		if !os.SameFile(before, after) {
+			w.Error("saved again though nothing has changed")
+		}
+		w.wants("mode", before.Mode().Perm(), fs.FileMode(0o600))
+
+		w.provider.Fill(home, anthropic.FiveHour, 0.99)
+		w.mustServe("s", plainModel)
+		w.must(w.end())
+		if got := w.savedQuota(path, home); got < 0.99 {
+			w.Errorf("saved at the end: %v", got)
+		}
+
+		next, client, end := w.another()
+		defer end()
+		if got := known(next, home); got < 0.99 {
+			w.Errorf("the next process knows of %v", got)
+		}
+		if r := w.postWith(w.Context(), client, sim.MessagesPath, "s", bodyFor(plainModel, true)); r.account == home || r.status != 200 {
+			w.Errorf("its first request: %d by %s, which is near its quota", r.status, r.account)
+		}
+	})
+}
+
+// QUO-32: a broken file costs a cold start with a warning, and is kept aside.
+func TestBrokenStateFile(t *testing.T) {
+	path, lines := keepsQuota(t)
+	const broken = `{"version":3,"accounts":[{"key"`
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, planned(lines, ""), func(w *world) {
+		w.wants("warnings", w.logged("level=WARN", "starts without it", path), 1)
+		if kept, err := os.ReadFile(path + ".bad"); err != nil || string(kept) != broken {
+			w.Errorf("%v: kept %q", err, kept)
+		}
+		w.mustServe("", plainModel)
+		time.Sleep(16 * time.Second)
+		if w.savedQuota(path, "a") < 0 {
+			w.Error("nothing was saved")
+		}
+		w.wants("conditions", w.conditions(), "")
+	}, func(w *world) {
+		w.must(os.MkdirAll(filepath.Dir(path), 0o700))
+		w.must(os.WriteFile(path, []byte(broken), 0o600))
+	})
+}
+
+// QUO-30: a failed write is one condition and one line of the log until a later one succeeds, and loses nothing.
+func TestStateFileThatCannotBeWritten(t *testing.T) {
+	path, lines := keepsQuota(t)
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, planned(lines, ""), func(w *world) {
+		w.mustServe("", plainModel)
+		time.Sleep(time.Minute)
+		w.wants("conditions", w.conditions(), "quota not saved")
+		w.wants("lines", w.logged("level=WARN", "quota not saved"), 1)
+		w.must(os.Remove(filepath.Dir(path)))
+		time.Sleep(15 * time.Second)
+		w.wants("conditions", w.conditions(), "")
+		if w.savedQuota(path, "a") < 0 {
+			w.Error("nothing was saved")
+		}
+	}, func(w *world) {
+		w.must(os.WriteFile(filepath.Dir(path), nil, 0o600)) // where its directory should be
+	})
+}
+
+// QUO-36: a file of version 2 is rewritten as version 3 within a tick, though nothing has happened.
+func TestVersion2IsRewritten(t *testing.T) {
+	path, lines := keepsQuota(t)
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, planned(lines, ""), func(w *world) {
+		if s := w.state("a"); s.Quota.Status(quota.FiveHour) != "rejected" || s.Group != pool.OverHard {
+			w.Errorf("%q, %v", s.Quota.Status(quota.FiveHour), s.Group)
+		}
+		time.Sleep(16 * time.Second)
+		synctest.Wait()
+		text, err := os.ReadFile(path)
+		w.must(err)
+		for _, part := range []string{`"version":3`, `"observed_at_status_5h":`, `"reset_at_status_5h":`} {
+			if !strings.Contains(string(text), part) {
+				w.Errorf("without %s: %s", part, text)
+			}
+		}
+	}, func(w *world) {
+		w.must(os.MkdirAll(filepath.Dir(path), 0o700))
+		w.must(os.WriteFile(path, []byte(`{"version":2,"accounts":[{"key":{"store_family":"claude","identity":{"kind":"store_entry","name":"a"}},`+
+			`"quota":{"status_5h":"rejected","reset_5h":`+unixIn(time.Hour)+`}}]}`), 0o600))
+	})
+}
+
+// Without state_path nothing is written.
+func TestNoStateFile(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, planned("", ""), func(w *world) {
+		w.mustServe("", plainModel)
+		time.Sleep(time.Minute)
+		w.must(w.end())
+	})
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+func unixIn(d time.Duration) string { return strconv.FormatInt(time.Now().Add(d).Unix(), 10) }
