@@ -346,6 +346,21 @@ func TestAnotherProcessRotates(t *testing.T) {
 			w.provider.Inject("a", sim.InvalidGrant().After(5*time.Second))
 		})
 	})
+	t.Run("before the endpoint refuses what follows a 401", func(t *testing.T) {
+		inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+			w.mustServe("", plainModel)
+			w.provider.ExpireTokens("a")
+			w.provider.Inject("a", sim.InvalidGrant().After(5*time.Second))
+			answer := w.start(w.Context(), "")
+			time.Sleep(4900 * time.Millisecond)
+			w.put("a", w.provider.Login("a"))
+			r := <-answer
+			w.wants("status", r.status, http.StatusOK)
+			w.wants("token", w.bearer(), w.provider.Token("a"))
+			w.wants("conditions", w.conditions(), "")
+			w.wants("rests", w.state("a").Cooldown, time.Duration(0))
+		})
+	})
 	t.Run("during the refresh", func(t *testing.T) {
 		inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
 			answer := w.start(w.Context(), "")
@@ -359,5 +374,36 @@ func TestAnotherProcessRotates(t *testing.T) {
 			w.stale("a")
 			w.provider.Inject("a", sim.SlowRefresh(5*time.Second))
 		})
+	})
+}
+
+// TOK-5, TOK-7b: a client that writes back what it remembers, or a backup that is restored, puts a spent refresh token into
+// the file. The login that shunt got for it is not lost to that, and is written again.
+func TestSpentLoginIsPutBack(t *testing.T) {
+	var old []byte
+	inWorld(t, sim.Config{Accounts: accountsOf(1), TokenLifetime: time.Hour}, poolOf(""), func(w *world) {
+		time.Sleep(10 * time.Second)
+		w.wants("refreshes", len(w.refreshes()), 1)
+		for range 3 {
+			w.put("a", old)
+			second()
+			w.mustServe("", plainModel)
+			w.wants("token", w.bearer(), w.provider.Token("a"))
+			time.Sleep(10 * time.Second)
+			w.saved("a")
+		}
+		time.Sleep(time.Hour)
+		w.mustServe("", plainModel)
+		for _, r := range w.provider.Requests() {
+			if r.Path == sim.TokenPath && r.Status != http.StatusOK {
+				w.Errorf("the token endpoint answered %d", r.Status)
+			}
+		}
+		w.wants("conditions", w.conditions(), "")
+	}, func(w *world) {
+		w.stale("a")
+		var err error
+		old, err = os.ReadFile(w.entry("a"))
+		w.must(err)
 	})
 }

@@ -238,6 +238,7 @@ func TestStoreFileRewrittenInPlace(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		for range 20 {
 			w.write("a", nil)
+			w.hup <- struct{}{} // has the store read at this moment
 			time.Sleep(40 * time.Millisecond)
 			w.mustServe("", plainModel)
 			w.write("a", w.provider.Login("a"))
