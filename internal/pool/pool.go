@@ -49,7 +49,13 @@ type Pool struct {
 	members  []Member
 	policy   Policy
 	turn     uint64
-	sessions *simplelru.LRU[Session, seat]
+	sessions *simplelru.LRU[Session, memory]
+}
+
+// memory is what is kept of a session.
+type memory struct {
+	seats         [2]seat // of its Fable requests and of its others, see [memory.seat]
+	moved, warned bool    // ever (SEL-31)
 }
 
 // seat is where a session sits.
@@ -57,8 +63,24 @@ type seat struct {
 	key  identity.Key // who served it last
 	name string       // under which name
 	home uint64       // the seed of what was its home then
+}
 
-	moved, warned bool // ever (SEL-31)
+// seat is where the session sits as far as a request is concerned: where requests of its kind were served last, else where
+// any was. The two kinds are remembered apart because they draw on different weeks. One memory for both would send a
+// session whose Fable turns had to leave its home back and forth with every turn of a smaller model beside them, and each
+// of them would follow the other away from a prompt cache that was its own: no model shares another's.
+func (m *memory) seat(fable bool) seat {
+	if own := m.seats[family(fable)]; !own.key.IsZero() {
+		return own
+	}
+	return m.seats[family(!fable)]
+}
+
+func family(fable bool) int {
+	if fable {
+		return 1
+	}
+	return 0
 }
 
 // Pool is the pool of that name, made on first use. A reload asks again and gets the same one, state and all (SEL-12).
@@ -68,7 +90,7 @@ func (r *Registry) Pool(name string) *Pool {
 	p := r.pools[name]
 	if p == nil {
 		p = &Pool{registry: r}
-		p.sessions, _ = simplelru.NewLRU[Session, seat](sessionLimit, nil) // fails for a size below 1 only
+		p.sessions, _ = simplelru.NewLRU[Session, memory](sessionLimit, nil) // fails for a size below 1 only
 		r.pools[name] = p
 	}
 	return p

@@ -55,7 +55,8 @@ func (p *Pool) Begin(req Request) *Selection {
 func (p *Pool) selection(req Request) *Selection {
 	s := &Selection{pool: p, members: p.members, query: Query{Request: req, Policy: p.policy, Turn: p.turn}}
 	if req.Session != 0 {
-		s.seat, _ = p.sessions.Peek(req.Session)
+		remembered, _ := p.sessions.Peek(req.Session)
+		s.seat = remembered.seat(req.Fable)
 		s.query.Last = s.seat.key
 	}
 	return s
@@ -214,13 +215,12 @@ func (s *Selection) Served(c Candidate, detour bool) (Move, bool) {
 	r := s.pool.registry
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before, _ := s.pool.sessions.Get(s.query.Session)
+	m, _ := s.pool.sessions.Get(s.query.Session)
 	// Requests of one session run side by side; the first of them to be served there has reported the move.
-	moves := c.move != "" && before.key != c.Key
-	s.pool.sessions.Add(s.query.Session, seat{
-		key: c.Key, name: c.Name, home: c.home,
-		moved: before.moved || moves, warned: before.warned,
-	})
+	moves := c.move != "" && m.seat(s.query.Fable).key != c.Key
+	m.seats[family(s.query.Fable)] = seat{key: c.Key, name: c.Name, home: c.home}
+	m.moved = m.moved || moves
+	s.pool.sessions.Add(s.query.Session, m)
 	if !moves {
 		return Move{}, false
 	}
@@ -232,8 +232,8 @@ func (s *Selection) Moved() bool {
 	r := s.pool.registry
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	seat, _ := s.pool.sessions.Peek(s.query.Session)
-	return seat.moved && !seat.warned
+	m, _ := s.pool.sessions.Peek(s.query.Session)
+	return m.moved && !m.warned
 }
 
 // WarnMoved is Moved, and takes the warning as given: it is true once in the life of a session.
@@ -241,12 +241,12 @@ func (s *Selection) WarnMoved() bool {
 	r := s.pool.registry
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	seat, _ := s.pool.sessions.Peek(s.query.Session)
-	if !seat.moved || seat.warned {
+	m, _ := s.pool.sessions.Peek(s.query.Session)
+	if !m.moved || m.warned {
 		return false
 	}
-	seat.warned = true
-	s.pool.sessions.Add(s.query.Session, seat)
+	m.warned = true
+	s.pool.sessions.Add(s.query.Session, m)
 	return true
 }
 
