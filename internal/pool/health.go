@@ -150,7 +150,9 @@ func (h *Health) cool(o Outcome, now time.Time) {
 		fresh = old.renewed(fresh)
 	}
 	h.cooldowns[kind] = fresh
-	h.ramp.restart(now)
+	if o.Cooldown > 0 {
+		h.ramp.restart(now)
+	}
 }
 
 // renewed is a running cooldown after another of its kind: as long as the longer one (FO-3), as new as the newer one,

@@ -138,6 +138,8 @@ func TestRampBeginsAgain(t *testing.T) {
 		}
 		g.pool.Observe(h.Key, pool.Outcome{Sent: time.Now(), Event: pool.None, Cooldown: time.Second})
 		g.expect("an answer that is none of the account's business", "a", 1, 2)
+		g.pool.Observe(h.Key, pool.Outcome{Sent: time.Now(), Event: pool.Throttled})
+		g.expect("a throttle that asks for no rest", "a", 1, 2)
 	})
 }
 
