@@ -179,6 +179,9 @@ const stageConfig = `# The configuration of this demo. Change it and save it: th
 bind = "127.0.0.1:0"
 shutdown_timeout_seconds = 2
 
+[server.pool]
+usage_refresh_seconds = 300   # of the accounts' time
+
 [providers.%s]
 auth = "claude_oauth"
 base_url = %q
