@@ -129,15 +129,26 @@ func StoreDir(getenv func(string) string) (string, error) {
 	if dir := getenv("SHUNT_CLAUDE_ACCOUNTS_DIR"); dir != "" {
 		return filepath.Abs(dir)
 	}
-	home := getenv("HOME")
-	if home == "" { // as in some containers and services
-		me, err := user.Current()
-		if err != nil || me.HomeDir == "" {
-			return "", errors.New("no place for the account store: set SHUNT_CLAUDE_ACCOUNTS_DIR")
-		}
-		home = me.HomeDir
+	home, err := homeDir(getenv)
+	if err != nil {
+		return "", fmt.Errorf("no place for the account store: set SHUNT_CLAUDE_ACCOUNTS_DIR (%w)", err)
 	}
 	return filepath.Join(home, ".shunt", "accounts", "claude"), nil
+}
+
+// homeDir is the home of the person; some containers and services have no variable for it.
+func homeDir(getenv func(string) string) (string, error) {
+	if home := getenv("HOME"); home != "" {
+		return home, nil
+	}
+	me, err := user.Current()
+	if err != nil {
+		return "", err
+	}
+	if me.HomeDir == "" {
+		return "", errors.New("there is no home directory")
+	}
+	return me.HomeDir, nil
 }
 
 // Changes receives a value after documents appeared, changed or vanished, within a second while [Keeper.Run] runs: it is

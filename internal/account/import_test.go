@@ -1,0 +1,201 @@
+package account_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"shunt/internal/account"
+)
+
+const (
+	claudeLogin  = `{"claudeAiOauth":{"accessToken":"tok-oat","refreshToken":"tok-ort","expiresAt":1772370000000,"scopes":["x"]},"mcpOAuth":{"p|1":{"accessToken":"tok-foreign"}}}`
+	claudeConfig = `{"numStartups":7,"oauthAccount":{"accountUuid":"u-1","emailAddress":"a@example.com","organizationUuid":"o-1"},"projects":{}}`
+)
+
+// write makes a file, with its directories.
+func write(t *testing.T, path, text string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// originOf makes a login of Claude Code in a home of its own.
+func originOf(t *testing.T, credentials, config string) account.Origin {
+	home := t.TempDir()
+	return account.Origin{
+		Credentials: write(t, filepath.Join(home, ".claude", ".credentials.json"), credentials),
+		Config:      write(t, filepath.Join(home, ".claude.json"), config),
+	}
+}
+
+// ACC-3, LOG-5: the whole document, byte for byte, with the account's UUID; the source is left alone.
+func TestImport(t *testing.T) {
+	for source, want := range map[string]string{
+		claudeLogin: strings.TrimSuffix(claudeLogin, "}") + `,"shuntAccountUuid":"u-1","shuntOrganizationUuid":"o-1"}`,
+		"{\n  \"a\": 1.50,\n  \"claudeAiOauth\" : {\"refreshToken\":\"tok-r\",\"accessToken\":\"tok-a\"}\n}\n": "{\n  \"a\": 1.50,\n  \"claudeAiOauth\" : {\"refreshToken\":\"tok-r\",\"accessToken\":\"tok-a\"}," +
+			"\n  \"shuntAccountUuid\" : \"u-1\",\n  \"shuntOrganizationUuid\" : \"o-1\"\n}\n",
+		`{"shuntAccountUuid":"old","claudeAiOauth":{"accessToken":"tok-a","refreshToken":"tok-r"}}`: `{"shuntAccountUuid":"u-1",` +
+			`"claudeAiOauth":{"accessToken":"tok-a","refreshToken":"tok-r"},"shuntOrganizationUuid":"o-1"}`,
+	} {
+		s, from := openStore(t), originOf(t, source, claudeConfig)
+		before, err := os.Stat(from.Credentials)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Import(t.Context(), "work", from); err != nil {
+			t.Error(err)
+			continue
+		}
+		if diff := cmp.Diff(want, content(t, s.Path("work"))); diff != "" {
+			t.Error(diff)
+		}
+		after, err := os.Stat(from.Credentials)
+		if err != nil || content(t, from.Credentials) != source || after.ModTime() != before.ModTime() || after.Mode() != before.Mode() || !os.SameFile(before, after) {
+			t.Errorf("the source was changed: %s (%v)", content(t, from.Credentials), err)
+		}
+		if mode(t, s.Path("work")) != 0o600 {
+			t.Error(mode(t, s.Path("work")))
+		}
+		entries, err := s.Entries(t.Context())
+		if err != nil || len(entries) != 1 || entries[0].Kind != account.Imported || entries[0].AccountUUID != "u-1" || entries[0].OrganizationUUID != "o-1" {
+			t.Errorf("%+v (%v)", entries, err)
+		}
+	}
+}
+
+// LOG-5: Claude Code's configuration grows, holds what nobody expects, and need not know the organization.
+func TestImportConfigurations(t *testing.T) {
+	for name, config := range map[string]string{
+		"large":             fmt.Sprintf(`{"history":%q,"oauthAccount":{"accountUuid":"u-1"}}`, strings.Repeat("x", 3<<20)),
+		"of other types":    `{"oauthAccount":{"accountUuid":" u-1 ","organizationUuid":7},"projects":3}`,
+		"an odd form":       `{"oauthAccount":{"accountUuid":"u-1","organizationUuid":"no uuid!"}}`,
+		"no organization":   `{"oauthAccount":{"accountUuid":"u-1"}}`,
+		"null organization": `{"oauthAccount":{"accountUuid":"u-1","organizationUuid":null}}`,
+	} {
+		s := openStore(t)
+		if err := s.Import(t.Context(), "work", originOf(t, claudeLogin, config)); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if text := content(t, s.Path("work")); !strings.HasSuffix(text, `,"shuntAccountUuid":"u-1"}`) {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}
+
+// LOG-5: every reason not to import is said, names the file, quotes no token, and costs no entry that is there.
+func TestImportFailures(t *testing.T) {
+	login := func(fields string) string { return `{"claudeAiOauth":{` + fields + `}}` }
+	for _, tt := range []struct{ credentials, config, text string }{
+		{"", claudeConfig, "credentials.json: the file is empty"},
+		{claudeLogin[:40], claudeConfig, "credentials.json: the file is no valid JSON"},
+		{`{"mcpOAuth":{"accessToken":"tok-x"}}`, claudeConfig, "credentials.json: the file has no claudeAiOauth login"},
+		{login(`"refreshToken":"tok-r"`), claudeConfig, "credentials.json: the claudeAiOauth login has no accessToken"},
+		{login(`"accessToken":"tok-a"`), claudeConfig, "credentials.json: the claudeAiOauth login has no refreshToken"},
+		{login(`"accessToken":"tok-a","refreshToken":""`), claudeConfig, "credentials.json: the claudeAiOauth login has no refreshToken"},
+		{login(`"accessToken":"tok-a","shuntCredentialKind":"setup_token"`), claudeConfig, "credentials.json: it holds a setup token and no login"},
+		{claudeLogin, `{}`, ".claude.json has no oauthAccount.accountUuid"},
+		{claudeLogin, `{"oauthAccount":{"accountUuid":"  "}}`, ".claude.json has no oauthAccount.accountUuid"},
+		{claudeLogin, `{"oauthAccount":{"accountUuid":["u-1"]}}`, ".claude.json has no oauthAccount.accountUuid"},
+		{claudeLogin, `{"oauthAccount":"tok-x`, ".claude.json is no valid JSON"},
+	} {
+		s, from := openStore(t), originOf(t, tt.credentials, tt.config)
+		write(t, s.Path("work"), "before")
+		err := s.Import(t.Context(), "work", from)
+		if err == nil || !strings.Contains(err.Error(), tt.text) || strings.Contains(err.Error(), "tok-") {
+			t.Errorf("%s %s: %v", tt.credentials, tt.config, err)
+		}
+		if got := content(t, s.Path("work")); got != "before" {
+			t.Errorf("%s: the entry is %q now", tt.text, got)
+		}
+	}
+	for _, missing := range []func(*account.Origin){
+		func(o *account.Origin) { o.Credentials += "x" }, func(o *account.Origin) { o.Config += "x" },
+		func(o *account.Origin) { o.Config = filepath.Dir(o.Config) }, func(o *account.Origin) { o.Credentials = filepath.Dir(o.Credentials) },
+	} {
+		s, from := openStore(t), originOf(t, claudeLogin, claudeConfig)
+		missing(&from)
+		if err := s.Import(t.Context(), "work", from); err == nil || !strings.Contains(err.Error(), "/") {
+			t.Error(err)
+		}
+		if _, err := os.Stat(s.Path("work")); err == nil {
+			t.Error("something was stored")
+		}
+	}
+}
+
+// LOG-5: an entry that is a link to the source is not written through it.
+func TestImportOverLink(t *testing.T) {
+	s, from := openStore(t), originOf(t, claudeLogin, claudeConfig)
+	write(t, s.Path("other"), "x")
+	if err := os.Symlink(from.Credentials, s.Path("work")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Import(t.Context(), "work", from); err == nil || !strings.Contains(err.Error(), "is the login itself") {
+		t.Error(err)
+	}
+	if got := content(t, from.Credentials); got != claudeLogin {
+		t.Errorf("the source was changed: %s", got)
+	}
+}
+
+// LOG-5: where the login and the configuration that belongs to it are.
+func TestFindOrigin(t *testing.T) {
+	home := t.TempDir()
+	own, beside := filepath.Join(home, "own"), filepath.Join(home, "beside")
+	write(t, filepath.Join(own, ".credentials.json"), claudeLogin)
+	write(t, filepath.Join(beside, ".claude.json"), claudeConfig)
+	empty, away := filepath.Join(home, "empty"), filepath.Join(home, "away", "c.json")
+	for _, tt := range []struct {
+		env  map[string]string
+		want account.Origin
+	}{
+		{nil, account.Origin{Credentials: home + "/.claude/.credentials.json", Config: home + "/.claude.json"}},
+		{map[string]string{"CLAUDE_CREDENTIALS": away}, account.Origin{Credentials: away, Config: home + "/.claude.json"}},
+		{map[string]string{"CLAUDE_CONFIG_DIR": empty}, account.Origin{Credentials: home + "/.claude/.credentials.json", Config: empty + "/.claude.json"}},
+		{map[string]string{"CLAUDE_CONFIG_DIR": own}, account.Origin{Credentials: own + "/.credentials.json", Config: own + "/.claude.json"}},
+		{
+			map[string]string{"CLAUDE_CONFIG_DIR": own, "CLAUDE_CREDENTIALS": away},
+			account.Origin{Credentials: away, Config: own + "/.claude.json"},
+		},
+		{
+			map[string]string{"CLAUDE_CREDENTIALS": beside + "/c.json"},
+			account.Origin{Credentials: beside + "/c.json", Config: beside + "/.claude.json"},
+		},
+	} {
+		got, err := account.FindOrigin(func(name string) string {
+			if name == "HOME" {
+				return home
+			}
+			return tt.env[name]
+		})
+		if err != nil || got != tt.want {
+			t.Errorf("%v: %+v (%v)", tt.env, got, err)
+		}
+	}
+}
+
+// LOG-5, TOK-1: what was imported is used like every other login.
+func TestImportedIsUsed(t *testing.T) {
+	in(t, func(w *world) {
+		s := account.OpenStore(filepath.Join(onDisk(w), storeDir))
+		w.valid["tok-ort-a#0"] = true
+		from := originOf(w.T, file("tok-oat-a#0", "tok-ort-a#0", time.Now().Add(time.Hour)), claudeConfig)
+		if err := s.Import(w.Context(), "work", from); err != nil {
+			w.Fatal(err)
+		}
+		w.wants("token", w.token(w.account()), "tok-oat-a#0")
+		w.close()
+	})
+}
