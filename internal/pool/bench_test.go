@@ -80,3 +80,18 @@ func BenchmarkRequest(b *testing.B) {
 		s.Served(c, false)
 	}
 }
+
+// An order costs its result and no other allocation.
+func TestOrderAllocatesItsResult(t *testing.T) {
+	now := time.Now()
+	members := crowd(20, now)
+	for _, session := range []string{"a session", ""} {
+		q := pool.Query{
+			Request: pool.Request{Session: pool.SessionOf(session)}, Policy: pool.Policy{Planned: true, AvoidBurnRate: true},
+			Tried: []identity.Key{members[0].Key},
+		}
+		if n := testing.AllocsPerRun(100, func() { pool.Order(members, q, now) }); n > 1 {
+			t.Errorf("session %q: %v allocations", session, n)
+		}
+	}
+}
