@@ -17,7 +17,8 @@ type events struct {
 	out      *output
 	options  Options
 	head     []byte // held back so far
-	held     bool
+	held     bool   // the first event has not come
+	begun    bool   // the client has the headers: the answer is its
 	ended    bool
 	last     time.Time // of the upstream's last byte or our last ping
 	boundary anthropic.Boundary
@@ -35,7 +36,7 @@ func relayEvents(out *output, a Answer, o Options) Result {
 			pause = min(o.KeepAlive, HoldLimit)
 		}
 	} else {
-		out.head()
+		s.begin()
 		out.send()
 	}
 	if pause > 0 {
@@ -104,7 +105,7 @@ func (s *events) hold(p []byte) {
 		head = s.head
 	}
 	first, found := anthropic.FirstEvent(head)
-	if found && s.options.Hold && first.Name == "error" {
+	if found && s.options.Hold && !s.begun && first.Name == "error" {
 		if kind, _, ok := anthropic.ParseError(first.Data); ok && refuses(kind) {
 			s.out.result.Refusal, s.out.result.Head = kind, bytes.Clone(head)
 			return
@@ -113,15 +114,25 @@ func (s *events) hold(p []byte) {
 	switch {
 	case found || len(head) >= HeadLimit:
 		s.release(head)
+	case s.begun && s.boundary.AtEnd(): // nothing but pings and comments
+		s.head = nil
+		s.out.send(head)
 	case len(s.head) == 0:
 		s.head = bytes.Clone(p)
 	}
 }
 
+func (s *events) begin() {
+	s.begun = true
+	s.out.head()
+}
+
 // release sends the head that was held back.
 func (s *events) release(head []byte) {
 	s.held, s.head = false, nil
-	s.out.head()
+	if !s.begun {
+		s.begin()
+	}
 	if s.options.Model == "" {
 		s.out.send(head)
 		return
@@ -137,6 +148,22 @@ func (s *events) release(head []byte) {
 	s.out.send(segments...)
 }
 
+// overdue begins the answer although its first event has not come. From here it is no refusal any more, but the model is
+// still to be put back, so that an event that is not whole stays held.
+func (s *events) overdue() {
+	switch {
+	case s.options.Model == "":
+		s.release(s.head)
+	case s.boundary.AtEnd():
+		s.begin()
+		s.out.send(s.head)
+		s.head = nil
+	default:
+		s.begin()
+		s.out.send()
+	}
+}
+
 // tick ends a hold that lasted too long and fills a silence with a ping.
 func (s *events) tick() {
 	s.mu.Lock()
@@ -144,14 +171,14 @@ func (s *events) tick() {
 	if s.ended {
 		return
 	}
-	if s.held {
-		s.release(s.head)
+	if !s.begun {
+		s.overdue()
 	}
 	if s.options.KeepAlive == 0 {
 		return
 	}
 	if time.Since(s.last) >= s.options.KeepAlive {
-		if s.boundary.AtEnd() && !s.meter.Complete() {
+		if (s.held || s.boundary.AtEnd()) && !s.meter.Complete() {
 			s.out.send(anthropic.Ping)
 		}
 		s.last = time.Now()

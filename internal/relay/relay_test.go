@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"shunt/internal/anthropic"
@@ -239,6 +240,46 @@ func TestModelIsRestored(t *testing.T) {
 		if w.Body.String() != sent.String() || w.Header().Get("Content-Length") != strconv.Itoa(sent.Len()) {
 			t.Errorf("%s: changed", name)
 		}
+	}
+}
+
+// RTE-3, WIRE-12: where the first event is late the answer begins without it: pings go to the client as they come, and ours
+// fill silences, but an event that is not whole waits until its model can be put back.
+func TestModelOfALateStart(t *testing.T) {
+	const model = "claude-x[1m]"
+	const theirs = "event: ping\ndata: {}\n\n"
+	const refusal = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"m\"}}\n\n"
+	restored := strings.Replace(start, "claude-x", model, 1)
+	ping := string(anthropic.Ping)
+	for _, c := range []struct {
+		name      string
+		keepAlive int // seconds
+		script    []any
+		want      map[int]string // by second
+	}{
+		{"nothing at first", 10, []any{25 * time.Second, start, time.Second, final}, map[int]string{10: ping, 20: ping, 25: restored, 26: final}},
+		{"pings at first", 10, []any{theirs, 15 * time.Second, theirs, 15 * time.Second, start, final}, map[int]string{10: theirs + ping, 15: theirs, 25: ping, 30: restored + final}},
+		{"in pieces", 10, []any{start[:40], 21 * time.Second, start[40:50], 14 * time.Second, start[50:] + final}, map[int]string{10: ping, 20: ping, 31: ping, 35: restored + final}},
+		{"a refusal, too late", 10, []any{11 * time.Second, refusal}, map[int]string{10: ping, 11: refusal}},
+		{"without pings", 0, []any{theirs, 100 * time.Second, start[:40], time.Second, start[40:], final}, map[int]string{30: theirs, 101: restored + final}},
+		{"it never comes whole", 10, []any{start[:40], 11 * time.Second}, map[int]string{10: ping, 11: start[:40]}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newTimed()
+			result := relay.Relay(w, eventStream(upstreamOf(t, c.script...)), relay.Options{
+				KeepAlive: time.Duration(c.keepAlive) * time.Second, Hold: true, Model: model,
+			})
+			if result.Refusal != "" {
+				t.Fatalf("%s: refused after it had begun", c.name)
+			}
+			got := map[int]string{}
+			for i, text := range w.writes {
+				got[int(w.at[i].Seconds())] += text
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.name, diff)
+			}
+		})
 	}
 }
 
