@@ -282,6 +282,7 @@ func TestCondition(t *testing.T) {
 				t.Errorf("conditions %q", w.conditions())
 			}
 			w.follow(map[string][]account.Spec{"claude": {{Provider: "claude", Name: "b"}}})
+			w.runs(time.Second)
 			if conditions := w.conditions(); conditions != nil {
 				t.Errorf("the account has gone: %q", conditions)
 			}

@@ -17,11 +17,11 @@ type subject struct {
 	key identity.Key
 
 	// Guarded by the poller's lock.
-	entries   []Entry
+	entries   []Entry // nil: it has left
 	due       time.Time
 	asking    bool
 	asked     time.Time // when the last ask began
-	good      time.Time // when the last good answer came; before the first, when asking began
+	good      time.Time // when the last good answer came; before the first, when it came to be asked about
 	failures  int       // in a row
 	refused   bool      // the last failure was about the login
 	condition string    // the name of the condition that holds, if one does
@@ -50,9 +50,6 @@ func (p *Poller) ask(ctx context.Context, s *subject, with Entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.asking = false
-	if p.subjects[s.key] != s {
-		return // it has left meanwhile
-	}
 	if err != nil {
 		p.failed(s, with, err)
 		return
@@ -114,7 +111,8 @@ func (p *Poller) failed(s *subject, with Entry, err error) {
 	title := with.Provider + "/" + with.Account.Name()
 	p.log.Debug("an account could not be asked for its quota", "account", title, "error", err, "pause", pause)
 	silence := p.clock.Now().Sub(s.good)
-	if _, known := with.Account.NeedsLogin(); known || errors.Is(err, errNoToken) || silence < max(tolerance, 3*p.interval) {
+	_, known := with.Account.NeedsLogin()
+	if known || errors.Is(err, errNoToken) || s.entries == nil || silence < max(tolerance, 3*p.interval) {
 		return
 	}
 	if s.condition == "" {

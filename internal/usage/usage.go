@@ -64,30 +64,28 @@ func New(o Options) *Poller {
 	}
 }
 
-// Follow replaces the accounts. An identity that stays keeps its turn, a new one is asked about at once, and one that has
-// gone is forgotten.
+// Follow replaces the accounts. A new identity is asked about at once. One that stays keeps its turn, and so does one that
+// goes and comes again: a reload is no reason to ask twice in an interval, or before the provider wants to be asked.
 func (p *Poller) Follow(entries []Entry) {
-	byKey := map[identity.Key][]Entry{}
-	for _, e := range entries {
-		byKey[e.Account.Key()] = append(byKey[e.Account.Key()], e)
-	}
 	now := p.clock.Now()
 	defer p.wake()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	before := map[identity.Key]bool{}
 	for key, s := range p.subjects {
-		if byKey[key] == nil {
-			p.recovered(s)
-			delete(p.subjects, key)
-		}
+		before[key] = s.entries != nil
+		s.entries = nil
 	}
-	for key, list := range byKey {
+	for _, e := range entries {
+		key := e.Account.Key()
 		s := p.subjects[key]
 		if s == nil {
-			s = &subject{key: key, due: now, good: now}
+			s = &subject{key: key, due: now}
 			p.subjects[key] = s
 		}
-		s.entries = list
+		if s.entries = append(s.entries, e); !before[key] {
+			s.good = now
+		}
 	}
 }
 

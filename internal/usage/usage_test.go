@@ -228,15 +228,47 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// An identity that goes, and comes again, while it is asked about: the answer is nobody's, and the new turn its own.
-func TestFollowWhileAsking(t *testing.T) {
-	inWorld(t, setting{accounts: 1}, func(w *world) {
-		w.provider.Inject("a", sim.Failure(500, anthropic.TypeAPI, "no").On(sim.UsagePath).After(5*time.Second).Times(1))
-		w.runs(time.Second)
+// QUO-21, QUO-24: an identity that goes, and comes again, has its turn when it would have had it, and nothing is said of it
+// while it is away.
+func TestComingAgain(t *testing.T) {
+	whole := map[string][]account.Spec{"claude": nil}
+	inWorld(t, setting{accounts: 2}, func(w *world) {
+		w.provider.Inject("b", sim.Throttled("7200").On(sim.UsagePath).Times(1))
+		w.runs(10 * time.Second)
+		for range 20 {
+			w.follow(nil)
+			w.runs(5 * time.Second)
+			w.follow(whole)
+			w.runs(5 * time.Second)
+		}
+		w.expect("a", 0)
+		w.runs(time.Hour)
+		w.expect("b", 0)
 		w.follow(nil)
-		w.follow(map[string][]account.Spec{"claude": nil})
-		w.runs(interval * 12 / 10)
-		w.expect("a", 0, 1, 301)
+		w.runs(2 * time.Hour)
+		w.expect("b", 0)
+		asked := len(w.asks("a"))
+		w.follow(whole)
+		w.runs(2 * time.Second)
+		if a, b := len(w.asks("a"))-asked, len(w.asks("b")); a != 1 || b != 2 {
+			t.Errorf("when they came again, a was asked about %d times, b %d times in all", a, b)
+		}
+	})
+}
+
+// An identity that goes while it is asked about is no operator's business, whatever comes of it.
+func TestGoingWhileAsking(t *testing.T) {
+	inWorld(t, setting{accounts: 1}, func(w *world) {
+		w.provider.Inject("a", sim.Failure(500, anthropic.TypeAPI, "no").On(sim.UsagePath).After(5*time.Second))
+		w.runs(30 * time.Minute)
+		for calls := w.provider.Requests(); calls[len(calls)-1].Outcome != sim.Running; calls = w.provider.Requests() {
+			w.runs(time.Second)
+		}
+		w.follow(nil)
+		w.runs(time.Minute)
+		if log := w.logged(); strings.Contains(log, "condition began") {
+			t.Errorf("logged %s", log)
+		}
 	})
 }
 
