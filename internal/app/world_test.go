@@ -55,7 +55,9 @@ type world struct {
 
 	mu      sync.Mutex
 	records []*observe.Record
-	onCall  func(*http.Request) // sees what reaches the provider, before that does
+	onCall  func(*http.Request)          // sees what reaches the provider, before that does
+	hosts   map[string]*sim.PipeListener // by address; every other address is the provider's
+	servers []*sim.Server                // of the hosts
 }
 
 const (
@@ -110,7 +112,7 @@ func inWorld(t *testing.T, provider sim.Config, toml string, test func(w *world)
 			log.Warn(warning.String())
 		}
 		w.app, err = app.New(cfg, app.Options{
-			Version: "test", Env: w.env, Log: log, Level: w.level, Clock: w.clock, Dial: w.upstream.Dial, OnAnswer: w.noteAnswer,
+			Version: "test", Env: w.env, Log: log, Level: w.level, Clock: w.clock, Dial: w.connect, OnAnswer: w.noteAnswer,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -128,6 +130,7 @@ func inWorld(t *testing.T, provider sim.Config, toml string, test func(w *world)
 				t.Errorf("run: %v", err)
 			}
 			w.keepsSecrets()
+			w.closeHosts()
 			if err := upstream.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 				t.Error(err)
 			}

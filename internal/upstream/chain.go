@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"shunt/internal/anthropic"
 	"shunt/internal/observe"
@@ -22,6 +23,7 @@ type Link struct {
 // link is no chain.
 func ServeChain(w http.ResponseWriter, r *Request, links []Link) Outcome {
 	var best Outcome
+	var provider string // of best
 	for i, link := range links {
 		r.Model = link.Model
 		r.chained, r.next = len(links) > 1, i < len(links)-1
@@ -33,21 +35,22 @@ func ServeChain(w http.ResponseWriter, r *Request, links []Link) Outcome {
 			return outcome
 		}
 		if told > best.telling() {
-			best = outcome
+			best, provider = outcome, link.Name
 		}
 		if r.next {
 			r.Record.Rotations = append(r.Record.Rotations, observe.Rotation{From: link.Name, Reason: outcome.reason()})
 		}
 	}
-	switch {
-	case best.held != nil:
-		return r.relay(w, best.held)
-	case best.telling() > unheard:
-		return best
+	if best.telling() <= unheard {
+		return Outcome{Failure: &Failure{
+			Status: http.StatusBadGateway, Type: anthropic.TypeAPI, Message: fmt.Sprintf("all upstreams failed (%d attempted)", len(links)),
+		}}
 	}
-	return Outcome{Failure: &Failure{
-		Status: http.StatusBadGateway, Type: anthropic.TypeAPI, Message: fmt.Sprintf("all upstreams failed (%d attempted)", len(links)),
-	}}
+	r.Record.Provider = provider
+	if best.held != nil {
+		return r.relay(w, best.held)
+	}
+	return best
 }
 
 // passesAlike reports whether two upstreams pass the client's own credential to the same origin. Only then may it go to
@@ -63,7 +66,7 @@ func origin(u *url.URL) string {
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	return u.Scheme + "://" + u.Hostname() + ":" + port
+	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
 // telling is how much the end of an upstream's attempts tells the client, when a chain is used up (CHN-2). Of equals the

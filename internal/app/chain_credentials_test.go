@@ -1,0 +1,219 @@
+package app_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"shunt/internal/sim"
+)
+
+var positions = []string{"one", "two", "three", "four"}
+
+// chainOf is a configuration with upstreams called one, two, three ..., in that order. Each is given as the TOML lines
+// that say where it is and how it is authenticated. The models of the tests are mapped to all of them.
+func chainOf(upstreams ...string) string {
+	var toml, targets strings.Builder
+	toml.WriteString("[server]\ndefault_provider = \"one\"\n")
+	for i, lines := range upstreams {
+		fmt.Fprintf(&toml, "[[upstreams]]\nname = %q\nprovider = \"anthropic\"\n%s\n", positions[i], lines)
+		fmt.Fprintf(&targets, "%s = \"MODEL\"\n", positions[i])
+	}
+	for _, model := range []string{plainModel, fableModel} {
+		fmt.Fprintf(&toml, "[[models]]\nid = %q\n[models.upstream_model]\n%s", model, strings.ReplaceAll(targets.String(), "MODEL", model))
+	}
+	return toml.String()
+}
+
+// poolAt, keyAt and passAt are the three kinds of upstreams.
+func poolAt(base string, accounts ...string) string {
+	scope := ""
+	if len(accounts) > 0 {
+		scope = `, accounts = ["` + strings.Join(accounts, `", "`) + `"]`
+	}
+	return fmt.Sprintf("base_url = %q\nauth = { mode = \"claude_oauth\"%s }", base, scope)
+}
+
+func keyAt(base, more string) string {
+	return fmt.Sprintf("base_url = %q\nauth = { mode = \"api_key\", env = \"TEST_KEY\"%s }", base, more)
+}
+
+func passAt(base string) string { return fmt.Sprintf("base_url = %q\nauth = \"passthrough\"", base) }
+
+// whoMaySee is which credential reaches an upstream of a chain: the client's own, that of the upstream (its key, or the
+// token of its account), or none at all. It depends on what the first upstream of the chain is, and on whether it has the
+// same origin (CHN-4, WIRE-1, WIRE-2). It does not depend on what the client presents.
+const whoMaySee = `
+	                     passthrough/same  passthrough/other  api_key/same  api_key/other  claude_oauth/same  claude_oauth/other
+	one   passthrough    client            -                  -             -              -                  -
+	one   api_key        -                 -                  own           -              -                  -
+	one   claude_oauth   -                 -                  -             -              own                -
+	two   passthrough    client            none               none          none           none               none
+	two   api_key        own               own                own           own            own                own
+	two   claude_oauth   own               own                own           own            own                own
+	three passthrough    client            none               none          none           none               none
+	three api_key        own               own                own           own            own                own
+	three claude_oauth   own               own                own           own            own                own
+`
+
+// cell is a place of the table.
+type cell struct{ position, kind, first string }
+
+func cells(table string) map[cell]string {
+	lines := strings.Split(strings.TrimSpace(table), "\n")
+	columns := strings.Fields(lines[0])
+	all := map[cell]string{}
+	for _, line := range lines[1:] {
+		fields := strings.Fields(line)
+		for i, value := range fields[2:] {
+			all[cell{fields[0], fields[1], columns[i]}] = value
+		}
+	}
+	return all
+}
+
+// witnesses are upstreams that remember what they were shown. Where one is asked tells the first segment of its path.
+type witnesses struct {
+	mu    sync.Mutex
+	shown map[string]http.Header
+}
+
+func (s *witnesses) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	position, _, _ := strings.Cut(r.URL.Path[1:], "/")
+	s.mu.Lock()
+	s.shown[position] = r.Header
+	s.mu.Unlock()
+	rw.Header().Set("Content-Type", "application/json")
+	rw.WriteHeader(http.StatusNotFound) // so that the next is asked
+	rw.Write([]byte(`{"type":"error","error":{"type":"not_found_error","message":"no such model"}}`))
+}
+
+func (s *witnesses) take() map[string]http.Header {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	shown := s.shown
+	s.shown = map[string]http.Header{}
+	return shown
+}
+
+// The origins at which the witnesses are asked.
+var origins = map[byte]string{'A': "127.0.0.1:8101", 'B': "127.0.0.1:8102"}
+
+var clients = map[string]http.Header{
+	"none":          minimal,
+	"authorization": with(minimal, "Authorization", "Bearer the-clients-own"),
+	"x-api-key":     with(minimal, "X-Api-Key", "the-clients-own-key"),
+	"both":          with(minimal, "Authorization", "Bearer the-clients-own", "X-Api-Key", "the-clients-own-key"),
+}
+
+// CHN-4: whatever the upstreams of a chain are, wherever they are and whatever the client presents, each sees the
+// credential that is meant for it and no other party's, in no header.
+func TestWhoMaySeeWhichCredential(t *testing.T) {
+	want, checked := cells(whoMaySee), map[cell]int{}
+	kinds := []string{"passthrough", "api_key", "claude_oauth"}
+	for _, first := range kinds {
+		for _, second := range kinds {
+			for _, third := range kinds {
+				for _, at := range []string{"AAA", "AAB", "ABA", "ABB"} {
+					chain := []string{first, second, third}
+					t.Run(strings.Join(chain, " ")+" at "+at, func(t *testing.T) {
+						inChain(t, chain, at, func(w *world, s *witnesses) {
+							for presented, header := range clients {
+								w.send(sim.MessagesPath, header, bodyFor(plainModel, presented == "both"))
+								for position, shown := range s.take() {
+									i := map[string]int{"one": 0, "two": 1, "three": 2}[position]
+									c := cell{position, chain[i], first + map[bool]string{true: "/same", false: "/other"}[at[i] == at[0]]}
+									checked[c]++
+									if diff := cmp.Diff(w.credential(want[c], i, chain[i], header), credentialsIn(shown)); diff != "" {
+										w.Errorf("client presents %s: %+v, want %s: (-want +got)\n%s", presented, c, want[c], diff)
+									}
+									w.showsNoOther(shown, want[c], i, chain[i])
+								}
+							}
+						})
+					})
+				}
+			}
+		}
+	}
+	for c, value := range want {
+		if (value == "-") != (checked[c] == 0) {
+			t.Errorf("%+v was checked %d times", c, checked[c])
+		}
+	}
+}
+
+// inChain runs a test in front of a chain of witnesses. Each has a credential of its own, be it one that it does not use.
+func inChain(t *testing.T, kinds []string, at string, test func(*world, *witnesses)) {
+	t.Helper()
+	seen := &witnesses{shown: map[string]http.Header{}}
+	var upstreams []string
+	for i, kind := range kinds {
+		base := "http://" + origins[at[i]] + "/" + positions[i]
+		switch kind {
+		case "passthrough":
+			upstreams = append(upstreams, passAt(base))
+		case "api_key":
+			header := []string{"bearer", "x_api_key", "bearer"}[i]
+			upstreams = append(upstreams, fmt.Sprintf("base_url = %q\nauth = { mode = \"api_key\", env = \"KEY_%d\", header = %q }", base, i, header))
+		case "claude_oauth":
+			upstreams = append(upstreams, poolAt(base, string(rune('a'+i))))
+		}
+	}
+	inWorld(t, sim.Config{Accounts: accountsOf(3)}, chainOf(upstreams...), func(w *world) { test(w, seen) }, func(w *world) {
+		for _, address := range origins {
+			w.serve(address, seen)
+		}
+		for i := range kinds {
+			w.env = append(w.env, fmt.Sprintf("KEY_%d=paid-key-%d", i, i))
+		}
+	})
+}
+
+// credential is what the upstream at a position should be shown, in the two headers that there are for it.
+func (w *world) credential(whose string, i int, kind string, client http.Header) http.Header {
+	switch {
+	case whose == "client":
+		return credentialsIn(client)
+	case whose == "own" && kind == "claude_oauth":
+		return http.Header{"Authorization": {"Bearer " + w.provider.Token(string(rune('a'+i)))}}
+	case whose == "own" && i == 1:
+		return http.Header{"X-Api-Key": {"paid-key-1"}}
+	case whose == "own":
+		return http.Header{"Authorization": {fmt.Sprintf("Bearer paid-key-%d", i)}}
+	}
+	return http.Header{}
+}
+
+func credentialsIn(h http.Header) http.Header {
+	found := http.Header{}
+	for _, name := range []string{"Authorization", "X-Api-Key"} {
+		if values := h[name]; values != nil {
+			found[name] = values
+		}
+	}
+	return found
+}
+
+// showsNoOther looks for every credential that there is but the allowed one, anywhere in the header.
+func (w *world) showsNoOther(shown http.Header, whose string, at int, kind string) {
+	w.Helper()
+	foreign := map[string]bool{"the-clients-own": whose != "client"}
+	for i := range 3 {
+		foreign[fmt.Sprintf("paid-key-%d", i)] = i != at || kind != "api_key"
+		foreign[w.provider.Token(string(rune('a'+i)))] = i != at || kind != "claude_oauth"
+	}
+	maps.DeleteFunc(foreign, func(_ string, is bool) bool { return !is })
+	for name, values := range shown {
+		for secret := range foreign {
+			if strings.Contains(strings.Join(values, " "), secret) {
+				w.Errorf("upstream %d is shown another's credential in %s", at+1, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package upstream
+
+import (
+	"net/url"
+	"testing"
+
+	"shunt/internal/secret"
+)
+
+// CHN-4: an origin is scheme, name and port, however they are written.
+func TestOrigin(t *testing.T) {
+	for _, c := range []struct {
+		first, second string
+		same          bool
+	}{
+		{"http://api.example", "http://api.example/v2", true},
+		{"http://api.example", "http://api.example:80", true},
+		{"https://api.example:443/x", "https://API.example", true},
+		{"http://api.example:8080", "http://api.example:8080", true},
+		{"http://[::1]", "http://[::1]:80", true},
+		{"http://api.example", "http://api.example:8080", false},
+		{"http://api.example", "https://api.example", false},
+		{"http://api.example:443", "https://api.example", false},
+		{"http://api.example", "http://www.api.example", false},
+		{"http://api.example", "http://api.example.", false},
+		{"http://127.0.0.1", "http://localhost", false},
+	} {
+		first, second := single(t, c.first, Credential{}), single(t, c.second, Credential{})
+		if passesAlike(first, second) != c.same || passesAlike(second, first) != c.same {
+			t.Errorf("%s and %s: same %v", c.first, c.second, !c.same)
+		}
+	}
+}
+
+// CHN-4: only an upstream without a credential of its own takes the client's, be that credential an empty one.
+func TestPassesAlike(t *testing.T) {
+	pass := single(t, "http://api.example", Credential{})
+	for _, other := range []Upstream{
+		single(t, "http://api.example", Bearer(secret.New("k"))), single(t, "http://api.example", APIKey(secret.New(""))),
+		NewPool(PoolOptions{Base: pass.base}),
+	} {
+		if passesAlike(pass, other) || passesAlike(other, pass) {
+			t.Errorf("%+v takes the client's credential", other)
+		}
+	}
+}
+
+func single(t *testing.T, base string, c Credential) *Single {
+	t.Helper()
+	u, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewSingle("x", u, c, nil)
+}
