@@ -58,6 +58,9 @@ func (a *Account) Key() identity.Key { return a.key }
 // UUID is the account's UUID, or empty where none is known that has the form of one.
 func (a *Account) UUID() string { return a.uuid }
 
+// Missing reports whether the account is an entry of the store that is not there (CFG-23).
+func (a *Account) Missing() bool { return a.source.missing() }
+
 // Refreshable reports whether a token that was refused can be replaced by a refresh.
 func (a *Account) Refreshable() bool {
 	c, err := a.source.usable()

@@ -61,6 +61,18 @@ type unreadable struct{ error }
 
 func (u unreadable) Unwrap() error { return u.error }
 
+// absent is the error of a document that is not there.
+type absent struct{ place }
+
+func (a absent) Error() string { return "there is no file " + a.String() }
+
+// missing reports whether the source is a file of the store that is not there.
+func (s *source) missing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.As(s.problem, new(absent)) && s.dir == s.keeper.storeDir
+}
+
 func (s *source) usable() (credential, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +83,7 @@ func (s *source) usable() (credential, error) {
 func (s *source) read(ctx context.Context) (document, state.Version, error) {
 	doc, err := s.store.Get(ctx, s.name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return document{}, "", fmt.Errorf("there is no file %s", s.place)
+		return document{}, "", absent{s.place}
 	}
 	if err != nil {
 		return document{}, "", unreadable{err}

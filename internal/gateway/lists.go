@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"time"
 
 	"shunt/internal/upstream"
@@ -91,6 +92,8 @@ func writeJSON(w http.ResponseWriter, v any) {
 	if err != nil {
 		panic(err) // the types above cannot fail
 	}
+	body = append(body, '\n')
 	w.Header().Set("Content-Type", "application/json")
-	w.Write(append(body, '\n'))
+	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // for HEAD too (WIRE-14)
+	w.Write(body)
 }

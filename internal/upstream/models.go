@@ -1,14 +1,15 @@
 package upstream
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 
+	"shunt/internal/account"
 	"shunt/internal/anthropic"
 	"shunt/internal/pool"
 )
@@ -24,30 +25,42 @@ const (
 	modelsVersion = "2023-06-01"
 )
 
-// Models asks the provider what models it has, as one of the pool's accounts. One account is asked, once.
+// Models asks the provider what models it has, as the first of the pool's accounts that gets an answer, in the scheduler's
+// order. A failure costs an account nothing.
 func (p *Pool) Models(ctx context.Context, client http.Header) ([]Model, error) {
-	selection := p.scheduler.Begin(pool.Request{})
+	selection := p.scheduler.Begin(pool.Request{Session: SessionOf(client)})
 	defer selection.Release()
-	candidate, ok := selection.NextAvailable()
-	account := p.accounts[candidate.Name]
-	if !ok || account == nil {
-		return nil, fmt.Errorf("list models of %s: no account is available", p.name)
+	err := errors.New("no account is available")
+	for ctx.Err() == nil {
+		candidate, ok := selection.Next()
+		if !ok {
+			break
+		}
+		account, ok := p.accounts[candidate.Name]
+		if !ok {
+			continue
+		}
+		var models []Model
+		if models, err = p.modelsOf(ctx, candidate, account, client); err == nil {
+			return models, nil
+		}
 	}
-	token, err := account.Token(ctx)
+	return nil, fmt.Errorf("list models of %s: %w", p.name, err)
+}
+
+func (p *Pool) modelsOf(ctx context.Context, c pool.Candidate, a *account.Account, client http.Header) ([]Model, error) {
+	token, err := a.Token(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list models of %s: %w", p.name, err)
+		return nil, err
 	}
 	header := requestHeader(client, Bearer(token))
 	addBeta(header, oauthBeta)
 	sent := p.clock.Now()
 	models, answered, err := p.transport.models(ctx, p.base, header)
 	if answered != nil {
-		p.scheduler.Observe(candidate.Key, pool.Outcome{Sent: sent, Signal: signal(anthropic.ParseRateLimit(answered))})
+		p.scheduler.Observe(c.Key, pool.Outcome{Sent: sent, Signal: signal(anthropic.ParseRateLimit(answered))})
 	}
-	if err != nil {
-		return nil, fmt.Errorf("list models of %s: %w", p.name, err)
-	}
-	return models, nil
+	return models, err
 }
 
 // Models asks the upstream what models it has, with its key or the client's credential.
@@ -59,6 +72,9 @@ func (s *Single) Models(ctx context.Context, client http.Header) ([]Model, error
 	return models, nil
 }
 
+// aboutAnotherAnswer are headers of the client's that speak of its own request and of the answer that it expects.
+var aboutAnotherAnswer = [...]string{"Content-Type", "If-Match", "If-Modified-Since", "If-None-Match", "If-Range", "If-Unmodified-Since", "Range"}
+
 // models fetches a list of models. Answered is the header of the response, nil if there was none.
 func (t *Transport) models(ctx context.Context, base *url.URL, h http.Header) (models []Model, answered http.Header, err error) {
 	u := base.JoinPath("v1", "models")
@@ -69,7 +85,9 @@ func (t *Transport) models(ctx context.Context, base *url.URL, h http.Header) (m
 	}
 	r.Header = h
 	h["Accept-Encoding"] = []string{"identity"}
-	delete(h, "Content-Type")
+	for _, name := range aboutAnotherAnswer {
+		delete(h, name)
+	}
 	if h.Get("Anthropic-Version") == "" {
 		h.Set("Anthropic-Version", modelsVersion)
 	}
@@ -78,18 +96,14 @@ func (t *Transport) models(ctx context.Context, base *url.URL, h http.Header) (m
 		return nil, nil, err
 	}
 	defer response.Body.Close()
-	var body bytes.Buffer
-	if _, err := io.Copy(&body, io.LimitReader(response.Body, modelsLimit)); err != nil {
-		return nil, response.Header, err
-	}
 	if response.StatusCode != http.StatusOK {
 		return nil, response.Header, fmt.Errorf("status %d", response.StatusCode)
 	}
 	var list struct {
 		Data []Model `json:"data"`
 	}
-	if err := json.Unmarshal(body.Bytes(), &list); err != nil {
-		return nil, response.Header, fmt.Errorf("the list is no list: %w", err)
+	if err := json.NewDecoder(io.LimitReader(response.Body, modelsLimit)).Decode(&list); err != nil {
+		return nil, response.Header, fmt.Errorf("read the list: %w", err)
 	}
 	return list.Data, response.Header, nil
 }

@@ -1,0 +1,247 @@
+package app_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/sim"
+)
+
+// get asks the gateway itself.
+func (w *world) get(method, path string, header http.Header) plain {
+	w.Helper()
+	request, err := http.NewRequestWithContext(w.Context(), method, gatewayURL+path, nil)
+	w.must(err)
+	request.Header = header.Clone()
+	response, err := w.client.Do(request)
+	w.must(err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return plain{response.StatusCode, response.Header, string(body), err}
+}
+
+// listed models of the configuration; the first is one that the provider has too.
+const modelTables = `
+[[models]]
+id = "claude-opus-4-5"
+display_name = "Opus, ours"
+[[models]]
+id = "house"
+[models.upstream_model]
+anthropic = "claude-sonnet-4-5"
+[[models]]
+id = "claude-opus-4-5"
+`
+
+func modelList(entries ...[2]string) string {
+	type entry struct {
+		Type string `json:"type"`
+		ID   string `json:"id"`
+		Name string `json:"display_name"`
+	}
+	list := struct {
+		Data    []entry `json:"data"`
+		HasMore bool    `json:"has_more"`
+		First   *string `json:"first_id"`
+		Last    *string `json:"last_id"`
+	}{Data: []entry{}}
+	for _, e := range entries {
+		list.Data = append(list.Data, entry{"model", e[0], e[1]})
+	}
+	if n := len(entries); n > 0 {
+		list.First, list.Last = &entries[0][0], &entries[n-1][0]
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		panic(err)
+	}
+	return string(text) + "\n"
+}
+
+var (
+	configured = [][2]string{{"claude-opus-4-5", "Opus, ours"}, {"house", "house"}}
+	live       = [][2]string{{"claude-sonnet-4-5", "Claude sonnet 4 5"}, {"claude-haiku-4-5", "Claude haiku 4 5"}, {"claude-fable-5", "Claude fable 5"}}
+)
+
+// The endpoint table: GET /v1/models has the models of the configuration in its order and then, none of them twice, those
+// that the default provider has at present. That one is asked with its account, its key or the client's credential, and
+// sees no other. HEAD has the same header.
+func TestModelsAreListed(t *testing.T) {
+	client := with(http.Header{}, "Authorization", "Bearer the-clients-own", "X-Api-Key", "paid-key", "If-None-Match", `"x"`, "Range", "bytes=0-9",
+		"Accept-Encoding", "br", "Anthropic-Version", "2024-01-01", "Cookie", "c=1")
+	for _, c := range []struct {
+		name, toml string
+		want       http.Header
+	}{
+		{"pool", poolOf(""), http.Header{"Authorization": {"Bearer TOKEN"}}},
+		{"key", singleOf(apiKey), http.Header{"Authorization": {"Bearer paid-key"}}},
+		{"key in x-api-key", singleOf(apiKey, `api_key_header = "x_api_key"`), http.Header{"X-Api-Key": {"paid-key"}}},
+		{"passthrough", singleOf(passthrough), http.Header{"Authorization": {"Bearer the-clients-own"}, "X-Api-Key": {"paid-key"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			config := withKey(1)
+			config.Encodings = []string{"br"}
+			inWorld(t, config, c.toml+modelTables, func(w *world) {
+				got := w.get("GET", "/v1/models?limit=2", client)
+				if diff := cmp.Diff(modelList(append(configured, live...)...), got.body); diff != "" || got.status != 200 || got.header.Get("Content-Type") != "application/json" {
+					w.Errorf("%d %v (-want +got)\n%s", got.status, got.header, diff)
+				}
+				requests := w.provider.Requests()
+				r := requests[len(requests)-1]
+				for name, values := range c.want {
+					for i := range values {
+						values[i] = strings.ReplaceAll(values[i], "TOKEN", w.provider.Token("a"))
+					}
+					c.want[name] = values
+				}
+				if diff := cmp.Diff(c.want, credentialsIn(r.Header)); diff != "" {
+					w.Error(diff)
+				}
+				if r.Method != "GET" || r.Path != "/v1/models?limit=1000" || r.Header.Get("Accept-Encoding") != "identity" || r.Header.Get("Anthropic-Version") != "2024-01-01" ||
+					r.Header["If-None-Match"] != nil || r.Header["Range"] != nil || r.Header["Cookie"] != nil {
+					w.Errorf("%s %s %v", r.Method, r.Path, r.Header)
+				}
+				head := w.get("HEAD", "/v1/models", client)
+				w.wants("length", head.header.Get("Content-Length"), strconv.Itoa(len(got.body)))
+				w.wants("body of HEAD", head.body, "")
+				w.wants("type", head.header.Get("Content-Type"), "application/json")
+				w.wants("requests on record", len(w.records), 0)
+			}, keyOnlyInStore)
+		})
+	}
+}
+
+// Where the live list cannot be had, or not within two seconds, the configured one is the answer. Nothing is held against
+// an account for that.
+func TestModelsWithoutALiveList(t *testing.T) {
+	respond := func(status int, body string) sim.Fault {
+		return sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
+			rw.WriteHeader(status)
+			io.WriteString(rw, body)
+		})
+	}
+	for _, c := range []struct {
+		name  string
+		fault sim.Fault
+		took  time.Duration
+		calls int // of one account
+	}{
+		{"late headers", sim.SlowHeaders(1999 * time.Millisecond), 1999 * time.Millisecond, -1},
+		{"later headers", sim.SlowHeaders(2001 * time.Millisecond), 2 * time.Second, 1},
+		{"no headers", sim.Hang(), 2 * time.Second, 1},
+		{"late body", sim.Respond(func(rw http.ResponseWriter, r *http.Request) {
+			io.WriteString(rw, `{"data":[`)
+			http.NewResponseController(rw).Flush()
+			<-r.Context().Done()
+		}), 2 * time.Second, 1},
+		{"server error", sim.ServerError(500), 0, 2},
+		{"unauthorized", sim.Unauthorized(), 0, 2},
+		{"rejected", sim.Throttled("100"), 0, 2},
+		{"redirect", sim.Redirect(providerURL + "/v1/models"), 0, 2},
+		{"reset", sim.ResetConnection(), 0, 2},
+		{"no JSON", respond(200, "<html>"), 0, 2},
+		{"another shape", respond(200, `{"data":{"id":"x"}}`), 0, 2},
+		{"endless", respond(200, `{"data":[{"id":"`+strings.Repeat("x", 5<<20)), 0, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, kind := range []string{"pool", "key", "passthrough"} {
+				toml := map[string]string{"pool": poolOf(""), "key": singleOf(apiKey), "passthrough": singleOf(passthrough)}[kind]
+				inWorld(t, withKey(2), toml+modelTables, func(w *world) {
+					w.provider.Inject("", c.fault.On(sim.ModelsPath))
+					began := time.Now()
+					got := w.get("GET", "/v1/models", http.Header{"X-Api-Key": {"paid-key"}})
+					want := modelList(configured...)
+					if c.calls < 0 {
+						want = modelList(append(configured, live...)...)
+					}
+					if got.status != 200 || got.body != want || time.Since(began) != c.took {
+						w.Errorf("%s: %d after %v: %s", kind, got.status, time.Since(began), got.body)
+					}
+					if c.calls > 0 && kind == "pool" {
+						w.wants("accounts asked", w.seen(), c.calls)
+					}
+					if kind == "pool" {
+						for _, account := range []string{"a", "b"} {
+							w.wants("rests", w.state(account).Cooldown, time.Duration(0))
+							w.wants("login", w.conditions(), "")
+						}
+					}
+				}, keyOnlyInStore)
+			}
+		})
+	}
+}
+
+// The live list comes through the pool: from another account where one cannot tell, and from a cooled one rather than not
+// at all. A pool without accounts, and a host that is down, have none.
+func TestModelsThroughThePool(t *testing.T) {
+	full, none := modelList(append(configured, live...)...), modelList(configured...)
+	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(modelTables), func(w *world) {
+		w.provider.Inject("a", sim.CredentialForbidden().On(sim.ModelsPath))
+		for range 2 {
+			w.wants("list", w.get("GET", "/v1/models", minimal).body, full)
+		}
+		w.provider.Inject("", sim.Rejected(anthropic.FiveHour))
+		w.wants("status", w.ask("", plainModel, false).status, 429)
+		w.wants("list of a pool that rests", w.get("GET", "/v1/models", minimal).body, full)
+	})
+	inWorld(t, sim.Config{}, poolOf(modelTables), func(w *world) {
+		w.wants("list of nobody", w.get("GET", "/v1/models", minimal).body, none)
+	})
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(modelTables), func(w *world) {
+		w.wants("list of a host that is down", w.get("GET", "/v1/models", minimal).body, none)
+	}, func(w *world) { w.unplug("127.0.0.1:8001") })
+	inWorld(t, sim.Config{Models: []string{}}, singleOf(passthrough), func(w *world) {
+		w.wants("no model at all", w.get("GET", "/v1/models", minimal).body, `{"data":[],"has_more":false,"first_id":null,"last_id":null}`+"\n")
+	})
+}
+
+// Only the default provider is asked for its models.
+func TestModelsOfTheDefaultProvider(t *testing.T) {
+	toml := strings.Replace(chainOf(keyAt("http://127.0.0.1:8102", ""), keyAt(providerURL, "")), `"one"`, `"two"`, 1)
+	inWorld(t, paid, toml, func(w *world) {
+		want := modelList([2]string{plainModel, plainModel}, [2]string{fableModel, fableModel}, [2]string{"claude-opus-4-5", "Claude opus 4 5"}, live[1])
+		w.wants("list", w.get("GET", "/v1/models", minimal).body, want)
+	}, func(w *world) { w.unplug("127.0.0.1:8102") })
+}
+
+// The endpoint table: GET /routes is what the configuration says of models, in the order in which it counts.
+func TestRoutes(t *testing.T) {
+	const routes = `
+[[models]]
+id = "listed only"
+[[route_prefixes]]
+prefix = "gpt-"
+provider = "two"
+[[routes]]
+model = "fast"
+provider = "two"
+upstream_model = "claude-haiku-4-5"
+[[routes]]
+model = "as-it-is"
+provider = "one"
+`
+	inWorld(t, paid, chainOf(keyAt(providerURL, ""), passAt(providerURL))+routes, func(w *world) {
+		got := w.get("GET", "/routes", minimal)
+		want := `{"data":[` +
+			`{"model":"claude-sonnet-4-5","provider":"one","upstream_model":"claude-sonnet-4-5"},{"model":"claude-sonnet-4-5","provider":"two","upstream_model":"claude-sonnet-4-5"},` +
+			`{"model":"claude-fable-5","provider":"one","upstream_model":"claude-fable-5"},{"model":"claude-fable-5","provider":"two","upstream_model":"claude-fable-5"},` +
+			`{"model":"fast","provider":"two","upstream_model":"claude-haiku-4-5"},{"model":"as-it-is","provider":"one"},{"prefix":"gpt-","provider":"two"}]}` + "\n"
+		if got.status != 200 || got.body != want || got.header.Get("Content-Type") != "application/json" {
+			w.Errorf("%d %v %s", got.status, got.header, got.body)
+		}
+		w.wants("length", w.get("HEAD", "/routes", minimal).header.Get("Content-Length"), strconv.Itoa(len(want)))
+		w.wants("calls", w.seen(), 0)
+	})
+	inWorld(t, sim.Config{}, singleOf(), func(w *world) {
+		w.wants("no routes", w.get("GET", "/routes", minimal).body, `{"data":[]}`+"\n")
+	})
+}
