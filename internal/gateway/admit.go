@@ -28,9 +28,6 @@ func (g *Gateway) admit(r *http.Request, s *State) *upstream.Failure {
 		return fail(http.StatusForbidden, anthropic.TypePermission,
 			"this gateway is reached by a loopback name only: use 127.0.0.1 or localhost, or add the name to server.allowed_hosts")
 	}
-	if fromWebPage(r) {
-		return fail(http.StatusForbidden, anthropic.TypePermission, "requests of web pages of other origins are refused")
-	}
 	return nil
 }
 

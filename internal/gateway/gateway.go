@@ -32,6 +32,7 @@ type Options struct {
 	Version string
 	Log     *slog.Logger
 	Record  func(*observe.Record) // called once for every inference request, when it has ended
+	Admin   http.Handler          // of /admin and all below it, which looks after itself; nil: off
 }
 
 // Gateway serves the endpoints.
@@ -94,7 +95,16 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.refuse(w, r, f)
 		return
 	}
-	e, ok := endpoints[r.URL.EscapedPath()]
+	path := r.URL.EscapedPath()
+	if g.Admin != nil && (path == "/admin" || strings.HasPrefix(path, "/admin/")) {
+		g.Admin.ServeHTTP(w, r)
+		return
+	}
+	if fromWebPage(r) {
+		g.refuse(w, r, fail(http.StatusForbidden, anthropic.TypePermission, "requests of web pages of other origins are refused"))
+		return
+	}
+	e, ok := endpoints[path]
 	if !ok {
 		g.refuse(w, r, fail(http.StatusNotFound, anthropic.TypeNotFound, "no such endpoint: GET / lists what there is"))
 		return

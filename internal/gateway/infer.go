@@ -30,7 +30,7 @@ func (g *Gateway) infer(w http.ResponseWriter, r *http.Request, s *State) {
 	session := upstream.SessionOf(r.Header)
 	record := &observe.Record{Time: time.Now(), RequestID: newRequestID(), Path: r.URL.Path}
 	if session != 0 {
-		record.Session = session.String()
+		record.Session, record.SessionHash = session.String(), uint64(session)
 	}
 	outcome := g.serve(w, s, &upstream.Request{Client: r, Path: r.URL.Path, Session: session, Record: record})
 	if f := outcome.Failure; f != nil {

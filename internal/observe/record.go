@@ -11,10 +11,13 @@ import (
 // Record is what is kept of one request (OBS-1), as a log line at info and as one JSON line of the request log. It tells
 // where a request went and why, and what it cost; never what was said. Zero fields are unknown and left out.
 type Record struct {
-	Time      time.Time  `json:"time"` // of arrival
-	RequestID string     `json:"request_id"`
-	Session   string     `json:"session,omitempty"` // 8 hex digits of a hash
-	Path      string     `json:"path"`
+	Time      time.Time `json:"time"` // of arrival
+	RequestID string    `json:"request_id"`
+	Session   string    `json:"session,omitempty"` // 8 hex digits of a hash
+	Path      string    `json:"path"`
+
+	SessionHash uint64 `json:"-"` // the whole of the hash, 0 without a session
+
 	Provider  string     `json:"provider,omitempty"`
 	Account   string     `json:"account,omitempty"` // the one whose answer was relayed
 	Why       string     `json:"why,omitempty"`     // why that account
