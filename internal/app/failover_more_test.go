@@ -151,6 +151,34 @@ func TestQuotaCooldownsEndWithTheirWindow(t *testing.T) {
 	})
 }
 
+// FO-0: the resend goes over a new connection also when others are idle: they die together.
+func TestResendTrustsNoIdleConnection(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+		w.provider.Inject("", sim.SlowHeaders(time.Second).Times(4))
+		var side []<-chan reply
+		for range 4 {
+			side = append(side, w.begin(w.Context(), "s", plainModel))
+		}
+		for _, c := range side {
+			<-c
+		}
+		before := w.seen()
+		w.provider.Inject("", sim.ResetConnection().Times(1))
+		w.mustServe("s", plainModel)
+		old := map[string]bool{}
+		for _, r := range w.provider.Requests()[:before] {
+			old[r.Conn] = true
+		}
+		if again := w.provider.Requests()[before:]; len(old) != 4 || len(again) != 2 || !old[again[0].Conn] || old[again[1].Conn] {
+			w.Errorf("%d connections, then %d requests", len(old), len(again))
+		}
+		w.mustServe("s", plainModel)
+		if r := w.received(); old[r.Conn] {
+			w.Error("an idle connection lived on")
+		}
+	})
+}
+
 // FO-8: the last real response is relayed, also when failures without one follow it, and it keeps what it said.
 func TestLastRealResponse(t *testing.T) {
 	t.Run("before failures without a response", func(t *testing.T) {
@@ -186,11 +214,12 @@ func TestLastRealResponse(t *testing.T) {
 		inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
 			w.provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
 				rw.Header().Set("X-Said", "yes")
+				rw.Header().Set("X-Shunt-Account", "forged")
 				rw.WriteHeader(500)
 				io.WriteString(rw, strings.Repeat("0123456789abcdef", 3*mebibyte/16))
 			}))
 			got := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, false))
-			if got.status != 500 || got.err != nil || len(got.body) != mebibyte || got.header.Get("X-Said") != "yes" {
+			if got.status != 500 || got.err != nil || len(got.body) != mebibyte || got.header.Get("X-Said") != "yes" || got.header["X-Shunt-Account"] != nil {
 				w.Errorf("%d, %v, %d bytes, %v", got.status, got.err, len(got.body), got.header)
 			}
 		})
@@ -216,6 +245,7 @@ func TestPoolOfOne(t *testing.T) {
 		{"throttle, too long", faults(sim.Throttled("61")), 429, "a", 1, 61 * time.Second, 0},
 		{"401 once", faults(sim.Unauthorized()), 200, "a", 2, 0, 0},
 		{"401 twice", faults(sim.Unauthorized(), sim.Unauthorized()), 401, "", 2, 300 * time.Second, 0},
+		{"401, then throttle", faults(sim.Unauthorized(), sim.Throttled("2")), 429, "", 2, 2 * time.Second, 0}, // FO-4: nobody left to rotate to
 		{"529", faults(sim.Overloaded()), 529, "", 1, 5 * time.Second, 0},
 		{"500", faults(sim.ServerError(502)), 502, "", 1, 30 * time.Second, 0},
 		{"403 of the credential", faults(sim.CredentialForbidden()), 403, "", 1, 300 * time.Second, 0},
