@@ -86,9 +86,10 @@ func (a *App) assemble(cfg *config.Config) *gateway.State {
 	for i := range cfg.Providers {
 		p := &cfg.Providers[i]
 		if p.Pool() {
-			a.registry.Pool(p.Name).Configure(members(&cfg.Server.Pool, p, resolved[p.Name]), policy(&cfg.Server.Pool))
+			upstreams[p.Name] = a.pool(cfg, p, resolved[p.Name])
+		} else {
+			upstreams[p.Name] = a.single(p)
 		}
-		upstreams[p.Name] = a.upstream(p, resolved[p.Name])
 	}
 	if a.poller != nil {
 		a.poller.Follow(a.polled(cfg, resolved))
@@ -96,21 +97,26 @@ func (a *App) assemble(cfg *config.Config) *gateway.State {
 	return &gateway.State{Config: cfg, Upstreams: upstreams}
 }
 
-func (a *App) upstream(p *config.Provider, accounts []*account.Account) upstream.Upstream {
-	switch p.Auth {
-	case config.ClaudeOAuth:
-		return upstream.NewPool(upstream.PoolOptions{
-			Name: p.Name, Base: p.BaseURL, Scheduler: a.registry.Pool(p.Name), Accounts: accounts,
-			Transport: a.transport, Clock: a.options.Clock, Log: a.options.Log,
-		})
-	case config.APIKey:
-		credential := upstream.Bearer(p.APIKey)
-		if p.APIKeyHeader == config.XAPIKey {
-			credential = upstream.APIKey(p.APIKey)
-		}
-		return upstream.NewSingle(p.Name, p.BaseURL, credential, a.transport)
+func (a *App) pool(cfg *config.Config, p *config.Provider, accounts []*account.Account) *upstream.Pool {
+	roster := a.registry.Pool(p.Name).Configure(members(&cfg.Server.Pool, p, accounts), policy(&cfg.Server.Pool))
+	return upstream.NewPool(upstream.PoolOptions{
+		Name: p.Name, Base: p.BaseURL, Scheduler: roster, Accounts: accounts,
+		Transport: a.transport, Clock: a.options.Clock, Log: a.options.Log,
+	})
+}
+
+func (a *App) single(p *config.Provider) *upstream.Single {
+	return upstream.NewSingle(p.Name, p.BaseURL, credential(p), a.transport)
+}
+
+func credential(p *config.Provider) upstream.Credential {
+	switch {
+	case p.Auth != config.APIKey:
+		return upstream.Credential{}
+	case p.APIKeyHeader == config.XAPIKey:
+		return upstream.APIKey(p.APIKey)
 	}
-	return upstream.NewSingle(p.Name, p.BaseURL, upstream.Credential{}, a.transport)
+	return upstream.Bearer(p.APIKey)
 }
 
 func specsOf(p *config.Provider) []account.Spec {

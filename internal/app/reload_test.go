@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -368,4 +369,58 @@ func TestReloadChangesTheLog(t *testing.T) {
 		w.wants("records after the log was switched off", lines(later), 2)
 		w.wants("request lines of the log", w.logged("msg=request"), before)
 	})
+}
+
+// CFG-50: a request that is still coming when the accounts change is served by what there was when it began. Where the
+// file of its account has gone meanwhile, that may be another account.
+func TestSlowRequestDuringAChange(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(w *world, home, other string)
+		stays  bool
+	}{
+		"other accounts":   {func(w *world, _, other string) { w.reload(poolOf(listed(other))) }, true},
+		"all switched off": {func(w *world, home, _ string) { w.reload(poolOf(listed(home, "disabled = true"))) }, true},
+		"no pool":          {func(w *world, _, _ string) { w.reload("[providers.anthropic]\nbase_url = \"http://localhost:9009\"\n") }, true},
+		"renamed":          {func(w *world, home, _ string) { w.must(os.Rename(w.entry(home), w.entry("z"))); second() }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
+				home := w.mustServe("s", plainModel)
+				other := map[string]string{"a": "b", "b": "a"}[home]
+				body := bodyFor(plainModel, true)
+				body = body[:len(body)-1] + `,"system":"` + strings.Repeat("x", 20_000) + `"}` // more than the client holds back
+				sends, rest := io.Pipe()
+				answer := make(chan reply, 1)
+				go func() { answer <- w.postFrom(sends, int64(len(body)), "s") }()
+				_, err := io.WriteString(rest, body[:10_000])
+				w.must(err)
+				synctest.Wait()
+				c.change(w, home, other)
+				_, err = io.WriteString(rest, body[10_000:])
+				w.must(err)
+				w.must(rest.Close())
+				if r := <-answer; r.status != http.StatusOK || r.account != home && (c.stays || r.account != other) {
+					w.Errorf("%d by %q, home is %q: %.300s", r.status, r.account, home, r.body)
+				}
+			})
+		})
+	}
+}
+
+// postFrom sends a request whose body is still being written.
+func (w *world) postFrom(body io.Reader, length int64, session string) reply {
+	request, err := http.NewRequestWithContext(w.Context(), http.MethodPost, gatewayURL+sim.MessagesPath, body)
+	if err != nil {
+		return reply{err: err}
+	}
+	request.ContentLength = length
+	request.Header.Set("Anthropic-Version", "2023-06-01")
+	request.Header.Set("X-Claude-Code-Session-Id", session)
+	response, err := w.client.Do(request)
+	if err != nil {
+		return reply{err: err}
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	return reply{status: response.StatusCode, account: response.Header.Get("X-Shunt-Account"), body: string(text), err: err}
 }

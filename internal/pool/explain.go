@@ -66,7 +66,7 @@ func (p *Pool) Explain(req Request) Explanation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.clock.Now()
-	q := &p.selection(req).query
+	q := &p.selection(req, &p.lineup).query
 	ranked, home := order(p.members, q, now)
 	var e Explanation
 	if home >= 0 {

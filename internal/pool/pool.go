@@ -44,13 +44,28 @@ func NewRegistry(c clock.Clock) *Registry {
 type Pool struct {
 	registry *Registry
 
-	// Guarded by the registry's lock. A slice of members is never written once it is here, but for the health that
-	// its members point to.
-	members  []Member
-	policy   Policy
+	// Guarded by the registry's lock.
+	lineup
 	turn     uint64
 	sessions *simplelru.LRU[Session, memory]
 }
+
+// lineup is who may serve and by which policy. A slice of members is never written once it is in one, but for the health
+// that its members point to.
+type lineup struct {
+	members []Member
+	policy  Policy
+}
+
+// Roster is a pool as one configuration has it: a request that began under that keeps to its accounts, however late it
+// asks for one (CFG-50). Whose turn it is, the sessions and all live state are those of the pool.
+type Roster struct {
+	*Pool
+	lineup lineup
+}
+
+// Begin is [Pool.Begin] among the accounts of the roster.
+func (r *Roster) Begin(req Request) *Selection { return r.begin(req, &r.lineup) }
 
 // memory is what is kept of a session.
 type memory struct {
@@ -97,8 +112,8 @@ func (r *Registry) Pool(name string) *Pool {
 }
 
 // Configure replaces the accounts of the pool and the policy by which they are used. Requests that have begun keep what
-// they began with.
-func (p *Pool) Configure(accounts []Account, policy Policy) {
+// they began with, and those that begin on an older roster keep to that.
+func (p *Pool) Configure(accounts []Account, policy Policy) *Roster {
 	representatives := collapse(accounts)
 	p.registry.mu.Lock()
 	defer p.registry.mu.Unlock()
@@ -106,7 +121,8 @@ func (p *Pool) Configure(accounts []Account, policy Policy) {
 	for i, a := range representatives {
 		members[i] = NewMember(a, p.registry.healthOf(a.Key))
 	}
-	p.members, p.policy = members, policy
+	p.lineup = lineup{members, policy}
+	return &Roster{p, p.lineup}
 }
 
 // collapse keeps one representative an identity, in the place where the identity is listed first: an enabled alias

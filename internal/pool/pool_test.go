@@ -94,6 +94,28 @@ func TestPoolsShareIdentities(t *testing.T) {
 	}
 }
 
+// CFG-50: a request that begins on an older roster keeps to its accounts and its policy; turns and live state are the
+// pool's.
+func TestRoster(t *testing.T) {
+	p := pool.NewRegistry(clock.Clock{}).Pool("claude")
+	old := p.Configure(accounts("a", "b"), pool.Policy{})
+	p.Configure(accounts("c"), pool.Policy{})
+	if c := next(t, old.Begin(pool.Request{})); c.Name != "a" {
+		t.Errorf("the first turn of the old roster went to %s", c.Name)
+	}
+	if c := next(t, p.Begin(pool.Request{})); c.Name != "c" {
+		t.Errorf("the pool chose %s", c.Name)
+	}
+	old.Observe(account("a").Key, pool.Outcome{Event: pool.ServerError, Cooldown: time.Minute})
+	s := old.Begin(pool.Request{})
+	if c := next(t, s); c.Name != "b" {
+		t.Errorf("the third turn went to %s", c.Name)
+	}
+	if c := next(t, s); c.Name != "a" || c.Group != pool.Cooling {
+		t.Errorf("then %s (%v)", c.Name, c.Group)
+	}
+}
+
 // TOK-7: through the registry, for every pool.
 func TestCredentialChanged(t *testing.T) {
 	r := pool.NewRegistry(clock.Clock{})

@@ -41,10 +41,12 @@ type Move struct {
 }
 
 // Begin starts the decisions for a request. Without a session it takes the next turn, once for all its attempts.
-func (p *Pool) Begin(req Request) *Selection {
+func (p *Pool) Begin(req Request) *Selection { return p.begin(req, &p.lineup) }
+
+func (p *Pool) begin(req Request, among *lineup) *Selection {
 	p.registry.mu.Lock()
 	defer p.registry.mu.Unlock()
-	s := p.selection(req)
+	s := p.selection(req, among)
 	if req.Session == 0 {
 		p.turn++
 	}
@@ -52,8 +54,8 @@ func (p *Pool) Begin(req Request) *Selection {
 }
 
 // selection is a request's beginning as things stand; it changes nothing.
-func (p *Pool) selection(req Request) *Selection {
-	s := &Selection{pool: p, members: p.members, query: Query{Request: req, Policy: p.policy, Turn: p.turn}}
+func (p *Pool) selection(req Request, among *lineup) *Selection {
+	s := &Selection{pool: p, members: among.members, query: Query{Request: req, Policy: among.policy, Turn: p.turn}}
 	if req.Session != 0 {
 		remembered, _ := p.sessions.Peek(req.Session)
 		s.seat = remembered.seat(req.Fable)

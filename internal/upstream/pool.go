@@ -18,7 +18,7 @@ import (
 type Pool struct {
 	name      string
 	base      *url.URL
-	scheduler *pool.Pool
+	scheduler *pool.Roster
 	accounts  map[string]*account.Account
 	transport *Transport
 	clock     clock.Clock
@@ -29,7 +29,7 @@ type Pool struct {
 type PoolOptions struct {
 	Name      string
 	Base      *url.URL
-	Scheduler *pool.Pool
+	Scheduler *pool.Roster
 	Accounts  []*account.Account // whose credentials the scheduler's accounts of the same names use
 	Transport *Transport
 	Clock     clock.Clock
