@@ -35,10 +35,17 @@ type Prefix struct {
 //
 // The long-context mark of the client's is taken off first, so a target's model is empty if the client's was nothing else.
 func (c *Config) Route(model string) []Target {
+	targets, _ := c.RouteBy(model)
+	return targets
+}
+
+// RouteBy is Route, and names the key of the configuration that decides: models, routes, route_prefixes or
+// server.default_provider.
+func (c *Config) RouteBy(model string) (targets []Target, key string) {
 	model = unmarked(model)
 	for i := range c.Models {
 		if m := &c.Models[i]; m.ID == model && len(m.Upstreams) > 0 {
-			return m.Upstreams
+			return m.Upstreams, "models"
 		}
 	}
 	for _, r := range c.Routes {
@@ -48,14 +55,14 @@ func (c *Config) Route(model string) []Target {
 		if r.UpstreamModel != "" {
 			model = r.UpstreamModel
 		}
-		return []Target{{r.Provider, model}}
+		return []Target{{r.Provider, model}}, "routes"
 	}
 	for _, p := range c.Prefixes {
 		if strings.HasPrefix(model, p.Prefix) {
-			return []Target{{p.Provider, model}}
+			return []Target{{p.Provider, model}}, "route_prefixes"
 		}
 	}
-	return []Target{{c.Server.DefaultProvider, model}}
+	return []Target{{c.Server.DefaultProvider, model}}, "server.default_provider"
 }
 
 // unmarked is a model without the mark by which Claude Code asks for a long context. No upstream knows it.

@@ -58,3 +58,18 @@ func TestRoute(t *testing.T) {
 		}
 	}
 }
+
+// RTE-1: what decides can be told apart.
+func TestRouteBy(t *testing.T) {
+	c := &Config{
+		Server:   Server{DefaultProvider: "pool"},
+		Models:   []Model{{ID: "a", Upstreams: []Target{{"one", "a"}}}, {ID: "b"}},
+		Routes:   []Route{{Model: "b", Provider: "one"}},
+		Prefixes: []Prefix{{"c", "one"}},
+	}
+	for model, want := range map[string]string{"a": "models", "b[1m]": "routes", "cc": "route_prefixes", "d": "server.default_provider"} {
+		if _, key := c.RouteBy(model); key != want {
+			t.Errorf("%s: %s, want %s", model, key, want)
+		}
+	}
+}

@@ -27,7 +27,7 @@ func ServeChain(w http.ResponseWriter, r *Request, links []Link) Outcome {
 	for i, link := range links {
 		r.Model = link.Model
 		r.chained, r.next = len(links) > 1, i < len(links)-1
-		r.anonymous = i > 0 && !passesAlike(links[0].Upstream, link.Upstream)
+		r.anonymous = !TakesClient(links, i)
 		r.Record.Provider = link.Name
 		outcome := link.Upstream.Serve(w, r)
 		told := outcome.telling()
@@ -53,12 +53,17 @@ func ServeChain(w http.ResponseWriter, r *Request, links []Link) Outcome {
 	return best
 }
 
-// passesAlike reports whether two upstreams pass the client's own credential to the same origin. Only then may it go to
-// another upstream than the first of a chain (CHN-4).
-func passesAlike(first, upstream Upstream) bool {
-	from, fromPasses := first.(*Single)
-	to, toPasses := upstream.(*Single)
-	return fromPasses && toPasses && from.passes() && to.passes() && origin(from.base) == origin(to.base)
+// TakesClient reports whether the client's own credential goes to a link of a chain: to the first, if it passes credentials
+// through, and to another such one of the same origin if the first passes them too (CHN-4).
+func TakesClient(links []Link, i int) bool {
+	first, firstPasses := passing(links[0].Upstream)
+	this, passes := passing(links[i].Upstream)
+	return passes && (i == 0 || firstPasses && origin(first.base) == origin(this.base))
+}
+
+func passing(u Upstream) (s *Single, passes bool) {
+	s, ok := u.(*Single)
+	return s, ok && s.passes()
 }
 
 func origin(u *url.URL) string {

@@ -26,21 +26,29 @@ func TestOrigin(t *testing.T) {
 		{"http://127.0.0.1", "http://localhost", false},
 	} {
 		first, second := single(t, c.first, Credential{}), single(t, c.second, Credential{})
-		if passesAlike(first, second) != c.same || passesAlike(second, first) != c.same {
+		if takesSecond(first, second) != c.same || takesSecond(second, first) != c.same {
 			t.Errorf("%s and %s: same %v", c.first, c.second, !c.same)
 		}
 	}
 }
 
+// takesSecond reports whether the client's credential goes on to the second of two upstreams.
+func takesSecond(first, second Upstream) bool {
+	return TakesClient([]Link{{Upstream: first}, {Upstream: second}}, 1)
+}
+
 // CHN-4: only an upstream without a credential of its own takes the client's, be that credential an empty one.
-func TestPassesAlike(t *testing.T) {
+func TestTakesClient(t *testing.T) {
 	pass := single(t, "http://api.example", Credential{})
+	if !TakesClient([]Link{{Upstream: pass}}, 0) || !takesSecond(pass, pass) {
+		t.Error("a passthrough does not take the client's credential")
+	}
 	for _, other := range []Upstream{
 		single(t, "http://api.example", Bearer(secret.New("k"))), single(t, "http://api.example", APIKey(secret.New(""))),
 		NewPool(PoolOptions{Base: pass.base}),
 	} {
-		if passesAlike(pass, other) || passesAlike(other, pass) {
-			t.Errorf("%+v takes the client's credential", other)
+		if TakesClient([]Link{{Upstream: other}}, 0) || takesSecond(pass, other) || takesSecond(other, pass) {
+			t.Errorf("%T takes the client's credential", other)
 		}
 	}
 }
