@@ -128,6 +128,39 @@ func report(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, `{"five_hour":{"utilization":90}}`)
 }
 
+// QUO-24: a good answer ends the doubling, and the next failure begins it anew.
+func TestDoublingBeginsAnew(t *testing.T) {
+	inWorld(t, setting{accounts: 1}, func(w *world) {
+		w.provider.Inject("a", usageFault(sim.ServerError(500)).Times(3))
+		w.runs(2100*time.Second + 4*time.Minute)
+		w.expect("a", 0, 600, 1800)
+		w.runs(time.Hour)
+		asked := w.asks("a")
+		w.provider.Inject("a", usageFault(sim.ServerError(500)).Times(1))
+		w.runs(interval*11/10 + interval*22/10)
+		if more := len(w.asks("a")) - len(asked); more < 2 || more > 3 {
+			t.Errorf("asked %d times", more)
+		}
+	})
+}
+
+// QUO-24: an hour is the longest pause, however many failures there were.
+func TestManyFailures(t *testing.T) {
+	inWorld(t, setting{accounts: 1}, func(w *world) {
+		w.provider.Inject("a", usageFault(sim.ServerError(500)))
+		w.runs(80 * time.Hour)
+		times := w.times(w.asks("a"))
+		for i := 5; i < len(times); i++ {
+			if pause := times[i] - times[i-1]; pause < 3600 || pause > 3962 {
+				t.Errorf("a pause of %d s", pause)
+			}
+		}
+		if len(times) < 70 {
+			t.Errorf("asked %d times", len(times))
+		}
+	})
+}
+
 // QUO-21: an ask takes ten seconds at the most.
 func TestTimeout(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
@@ -197,6 +230,27 @@ func TestTokenEndedEarly(t *testing.T) {
 		w.runs(3 * interval)
 		if calls := w.asks("a"); calls[len(calls)-1].Status != http.StatusOK {
 			t.Error("the second was not renewed")
+		}
+	})
+}
+
+// A token that cannot be refreshed for now is told of once, by the account.
+func TestNoTokenForNow(t *testing.T) {
+	inWorld(t, setting{accounts: 1}, func(w *world) {
+		w.provider.Inject("a", sim.ServerError(500).On(sim.TokenPath))
+		w.runs(8*time.Hour + 10*time.Minute)
+		asked := len(w.asks("a"))
+		w.runs(3 * time.Hour)
+		if more := len(w.asks("a")) - asked; more != 0 {
+			t.Errorf("%d asks without a token", more)
+		}
+		if conditions := w.conditions(); len(conditions) != 1 || !strings.Contains(conditions[0], "account claude/a cannot be refreshed: ") {
+			t.Errorf("conditions %q", conditions)
+		}
+		w.provider.Clear("a")
+		w.runs(interval * 11 / 10)
+		if more := len(w.asks("a")) - asked; more != 1 || w.conditions() != nil {
+			t.Errorf("%d asks with a token, conditions %q", more, w.conditions())
 		}
 	})
 }
@@ -288,6 +342,45 @@ func TestCondition(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Long is three intervals, if that is more than half an hour.
+func TestConditionOfALongInterval(t *testing.T) {
+	inWorld(t, setting{accounts: 1, interval: 2 * time.Hour}, func(w *world) {
+		w.runs(time.Minute)
+		w.provider.Inject("a", usageFault(sim.ServerError(500)))
+		w.runs(5 * time.Hour)
+		if conditions := w.conditions(); conditions != nil {
+			t.Errorf("too early: %q", conditions)
+		}
+		w.runs(5 * time.Hour)
+		if conditions := w.conditions(); len(conditions) != 1 {
+			t.Errorf("conditions %q", conditions)
+		}
+	})
+}
+
+// Reloads do not make a failure look young, and the time that an account was away does not make it look old.
+func TestConditionAndReloads(t *testing.T) {
+	whole := map[string][]account.Spec{"claude": nil}
+	inWorld(t, setting{accounts: 1}, func(w *world) {
+		w.runs(time.Minute)
+		w.follow(nil)
+		w.runs(3 * time.Hour)
+		w.provider.Inject("a", usageFault(sim.ServerError(500)))
+		w.follow(whole)
+		w.runs(20 * time.Minute)
+		if conditions := w.conditions(); conditions != nil {
+			t.Errorf("too early: %q", conditions)
+		}
+		for range 30 {
+			w.follow(whole)
+			w.runs(time.Minute)
+		}
+		if conditions := w.conditions(); len(conditions) != 1 {
+			t.Errorf("conditions %q", conditions)
+		}
+	})
 }
 
 func ptr[T any](v T) *T { return &v }

@@ -16,7 +16,7 @@ import (
 const (
 	path     = "api/oauth/usage"
 	timeout  = 10 * time.Second // from dialling to the end of the reply
-	maxReply = 1 << 20
+	maxReply = 1 << 20          // what is longer is no report
 )
 
 func newClient(transport http.RoundTripper) http.Client {
@@ -59,7 +59,7 @@ func (p *Poller) fetch(ctx context.Context, base *url.URL, token secret.String) 
 		return anthropic.UsageReport{}, err
 	}
 	defer response.Body.Close()
-	reply, err := io.ReadAll(io.LimitReader(response.Body, maxReply+1))
+	reply, err := io.ReadAll(io.LimitReader(response.Body, maxReply))
 	switch {
 	case response.StatusCode != http.StatusOK:
 		refusal := &answerError{status: response.StatusCode}
@@ -67,8 +67,6 @@ func (p *Poller) fetch(ctx context.Context, base *url.URL, token secret.String) 
 		return anthropic.UsageReport{}, refusal
 	case err != nil:
 		return anthropic.UsageReport{}, fmt.Errorf("read the reply of the usage endpoint: %w", err)
-	case len(reply) > maxReply:
-		return anthropic.UsageReport{}, fmt.Errorf("the reply of the usage endpoint has more than %d bytes", maxReply)
 	}
 	report, err := anthropic.ParseUsage(reply)
 	if err != nil {

@@ -85,7 +85,6 @@ func (p *Poller) learn(ctx context.Context, s *subject, with Entry) (report anth
 }
 
 const (
-	leastPause   = time.Minute    // between two asks, whatever retry-after says (QUO-24)
 	longestPause = time.Hour      // after failures without a retry-after, unless the interval is longer
 	longestWait  = 24 * time.Hour // for a retry-after
 
@@ -100,7 +99,7 @@ func (p *Poller) failed(s *subject, with Entry, err error) {
 	switch {
 	case errors.Is(err, errNoToken):
 	case errors.As(err, &answer) && answer.hasRetryAfter:
-		pause = max(pause, leastPause, min(answer.retryAfter, longestWait))
+		pause = max(pause, min(answer.retryAfter, longestWait))
 	default:
 		s.failures++
 		pause = max(pause, min(pause<<min(s.failures, 10), longestPause))

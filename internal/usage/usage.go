@@ -37,7 +37,7 @@ type Options struct {
 	Clock    clock.Clock
 	Log      *slog.Logger
 	Health   *observe.Health
-	Interval time.Duration // between two asks about one identity; positive
+	Interval time.Duration // between two asks about one identity, whatever retry-after says: at least a minute (QUO-20, QUO-24)
 
 	// Transport should keep no connections: on one that has died, net/http asks a second time.
 	Transport http.RoundTripper

@@ -123,7 +123,7 @@ func TestStaggered(t *testing.T) {
 
 // Many accounts and a short interval: everybody's turn comes.
 func TestShortTurns(t *testing.T) {
-	inWorld(t, setting{accounts: 100, interval: time.Minute}, func(w *world) {
+	inWorld(t, setting{accounts: 200, interval: time.Minute}, func(w *world) {
 		w.runs(4 * time.Minute)
 		for _, name := range w.provider.Accounts() {
 			if calls := w.asks(name); len(calls) < 3 {
