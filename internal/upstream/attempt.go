@@ -27,7 +27,8 @@ type exchange struct {
 	model     string // asked of this upstream
 	selection *pool.Selection
 	fable     bool
-	tried     int // accounts
+	tried     int      // accounts
+	missing   []string // those of them that the account store has not (CFG-23)
 	hostDowns int
 	last      *kept // the last real response (FO-8)
 
@@ -90,6 +91,9 @@ func (x *exchange) try(a *attempt) (answered bool, _ Outcome) {
 			return true, Outcome{}
 		}
 		if err != nil {
+			if a.account.Missing() {
+				x.missing = append(x.missing, a.Name)
+			}
 			x.giveUp(a, unresolved, nil)
 			return false, Outcome{}
 		}
@@ -299,8 +303,8 @@ func (x *exchange) exhausted() Outcome {
 	switch {
 	case x.last != nil:
 		return x.relayKept(nil, x.last)
-	case x.tried == 0:
-		return Outcome{Failure: x.emptyPool(x.selection.Verdict())}
+	case x.tried == len(x.missing):
+		return Outcome{Failure: x.emptyPool(x.selection.Verdict(), x.missing)}
 	case x.hostDowns == hostTries:
 		return Outcome{Failure: &Failure{
 			Status: http.StatusBadGateway, Type: anthropic.TypeAPI,

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"shunt/internal/account"
@@ -72,13 +74,19 @@ func (a *attempt) mayRepeat(after step) bool {
 	return false
 }
 
-// emptyPool is the failure of a pool that has no account to try: it is empty, switched off (ACC-5), or at its caps (CAP-4).
-func (p *Pool) emptyPool(v pool.Verdict) *Failure {
+// emptyPool is the failure of a pool that has no account to try: it is at its caps (CAP-4), empty, or switched off (ACC-5).
+// Missing are those that it would have if they were in the account store (CFG-23).
+func (p *Pool) emptyPool(v pool.Verdict, missing []string) *Failure {
 	if v.Capped > 0 {
 		return p.capped(v.Eligible)
 	}
 	var message string
 	switch {
+	case len(missing) > 0:
+		slices.Sort(missing)
+		message = fmt.Sprintf("provider '%s' has no account: the account store has no %s; `mv CREDENTIALS "+
+			"~/.shunt/accounts/claude/%s.json` adds a Claude Code credentials file, which is used within a second",
+			p.name, strings.Join(missing, ", "), missing[0])
 	case v.Disabled == 0 && v.Paused == 0:
 		message = fmt.Sprintf("provider '%s' has no account: `mv CREDENTIALS ~/.shunt/accounts/claude/NAME.json` adds a Claude "+
 			"Code credentials file to the store, where it is used within a second", p.name)
