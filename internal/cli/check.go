@@ -9,18 +9,27 @@ import (
 )
 
 type checkCommand struct {
-	JSON bool `help:"Print JSON."`
+	Explain string `placeholder:"MODEL" help:"Say where requests for a model would go, and with which credentials."`
+	JSON    bool   `help:"Print JSON."`
 }
 
 // Run checks without opening the account store or touching the network (CFG-46).
 func (k *checkCommand) Run(c *commands, s *System) error {
-	_, warnings, err := load(c, s)
+	cfg, warnings, err := load(c, s)
 	var problems config.Problems
 	if err != nil && !errors.As(err, &problems) {
 		return err
 	}
+	var explained *explanation
+	if k.Explain != "" && len(problems) == 0 {
+		if explained, err = explain(cfg, k.Explain); err != nil {
+			return err
+		}
+	}
 	if k.JSON {
-		if err := json.NewEncoder(s.Stdout).Encode(checkAnswer(problems, warnings)); err != nil {
+		answer := checkAnswer(problems, warnings)
+		answer.Explained = explained
+		if err := json.NewEncoder(s.Stdout).Encode(answer); err != nil {
 			return err
 		}
 	} else {
@@ -29,6 +38,9 @@ func (k *checkCommand) Run(c *commands, s *System) error {
 		}
 		if len(problems) == 0 {
 			fmt.Fprintln(s.Stdout, "config ok")
+		}
+		if explained != nil {
+			explained.print(s.Stdout)
 		}
 		for _, p := range problems {
 			fmt.Fprintln(s.Stdout, p)
@@ -60,6 +72,8 @@ type checked struct {
 	OK       bool      `json:"ok"`
 	Problems []problem `json:"problems"`
 	Warnings []problem `json:"warnings"`
+
+	Explained *explanation `json:"explained,omitempty"`
 }
 
 func checkAnswer(problems config.Problems, warnings []config.Warning) checked {

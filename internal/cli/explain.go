@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"shunt/internal/app"
+	"shunt/internal/config"
+)
+
+// explanation is where requests for a model go, in order.
+type explanation struct {
+	Model string `json:"model"`
+	By    string `json:"by"` // the key of the configuration that decides
+	Chain []step `json:"chain"`
+}
+
+type step struct {
+	Upstream      string `json:"upstream"`
+	UpstreamModel string `json:"upstream_model"`
+	Origin        string `json:"origin"` // without the path, which may hold what is secret
+	Auth          string `json:"auth"`
+
+	KeyEnv           string         `json:"key_env,omitempty"`
+	KeyHeader        string         `json:"key_header,omitempty"`
+	Accounts         []scopedByName `json:"accounts,omitempty"`          // of a pool; none: the whole store
+	ClientCredential *bool          `json:"client_credential,omitempty"` // of a passthrough: whether it is the client's own (CHN-4)
+}
+
+type scopedByName struct {
+	Name        string `json:"name"`
+	TokenEnv    string `json:"token_env,omitempty"`
+	Credentials bool   `json:"credentials,omitempty"` // a file outside of the store
+	Disabled    bool   `json:"disabled,omitempty"`
+}
+
+// explain says what would become of a request. Like all of check it looks at no credential (CFG-46).
+func explain(cfg *config.Config, model string) (*explanation, error) {
+	steps, by := app.Explain(cfg, model)
+	if steps[0].Model == "" {
+		return nil, fmt.Errorf("%q names no model, but a long context only", model)
+	}
+	e := &explanation{Model: model, By: by}
+	for _, s := range steps {
+		p := s.Upstream
+		next := step{Upstream: p.Name, UpstreamModel: s.Model, Origin: p.BaseURL.Scheme + "://" + p.BaseURL.Host, Auth: string(p.Auth)}
+		switch p.Auth {
+		case config.Passthrough:
+			next.ClientCredential = &s.Client
+		case config.APIKey:
+			next.KeyEnv, next.KeyHeader = p.APIKeyEnv, string(p.APIKeyHeader)
+		}
+		for _, a := range p.Accounts {
+			next.Accounts = append(next.Accounts, scopedByName{a.Name, a.TokenEnv, a.Credentials != "", a.Disabled})
+		}
+		e.Chain = append(e.Chain, next)
+	}
+	return e, nil
+}
+
+func (e *explanation) print(w io.Writer) {
+	why := map[string]string{
+		"models":                  "is mapped by [[models]]",
+		"routes":                  "is named by [[routes]]",
+		"route_prefixes":          "is matched by [[route_prefixes]]",
+		"server.default_provider": "is named nowhere and goes to server.default_provider",
+	}[e.By]
+	order := ""
+	if len(e.Chain) > 1 {
+		order = ", in this order"
+	}
+	fmt.Fprintf(w, "%q %s%s:\n", e.Model, why, order)
+	for i, s := range e.Chain {
+		fmt.Fprintf(w, "%3d. %s: asks %s for %q with %s\n", i+1, s.Upstream, s.Origin, s.UpstreamModel, s.credential())
+	}
+	if len(e.Chain) > 1 {
+		fmt.Fprintf(w, "Tokens are counted by %s alone.\n", e.Chain[0].Upstream)
+	}
+}
+
+// credential says in words what an upstream is shown.
+func (s *step) credential() string {
+	switch {
+	case s.ClientCredential != nil && *s.ClientCredential:
+		return "the client's own credential"
+	case s.ClientCredential != nil:
+		return "no credential (the client's own goes on only from a first upstream that passes it through, and to the same origin)"
+	case s.KeyEnv != "":
+		return fmt.Sprintf("the key in $%s (%s)", s.KeyEnv, s.KeyHeader)
+	case len(s.Accounts) == 0:
+		return "an account of the store"
+	}
+	names := make([]string, len(s.Accounts))
+	for i, a := range s.Accounts {
+		switch names[i] = a.Name; {
+		case a.TokenEnv != "":
+			names[i] += " (the token in $" + a.TokenEnv + ")"
+		case a.Credentials:
+			names[i] += " (a file of its own)"
+		}
+		if a.Disabled {
+			names[i] += " (disabled)"
+		}
+	}
+	if len(names) == 1 {
+		return "the account " + names[0]
+	}
+	return "one of the accounts " + strings.Join(names, ", ")
+}
