@@ -7,7 +7,11 @@ import (
 )
 
 // The environment of testdata/*.bad.toml. What must not show up in a message contains "hush".
-var badEnv = []string{"HOME=/home/u", "HUSH=hush", "EMPTY= ", "TWO_LINES=hush\nhush"}
+var badEnv = []string{
+	"HOME=/home/u", "HUSH=hush", "EMPTY= ", "TWO_LINES=hush-hush-hush-hush-hush-hush\nhush",
+	"LONG=hush-hush-hush-hush-hush-hush-hush", "PAIRS=ann:hush-1, bob:hush-2", "TWICE=ann:hush-1,bob:hush-2,ann:hush-3", "NO_PAIR=ann:hush,hush",
+	"PAIRS_FILE=testdata/pairs.txt",
+}
 
 // CFG-2, CFG-40 to CFG-42: each file has the messages beside it, all of them, in the order of its lines.
 func TestBadFiles(t *testing.T) {

@@ -29,6 +29,7 @@ type Config struct {
 	Routes    []Route
 	Prefixes  []Prefix
 	Log       Log
+	OTel      OTel
 
 	sum     [sha256.Size]byte // of the file's content, so that a watcher knows what is running
 	ordered bool              // whether Providers are declared by [[upstreams]]
@@ -45,6 +46,56 @@ type Server struct {
 	Limits                Limits
 	Timeouts              Timeouts
 	Pool                  Pool
+	Access                Access
+	Clients               Clients
+	Admin                 Admin
+	Usage, OAuthUsage     bool // whether [server.usage] and [server.oauth_usage] are there
+	Metrics               Metrics
+}
+
+// Access is the table [server.access_control].
+type Access struct {
+	Allow, Deny       []netip.Prefix // IPv4 networks as IPv4
+	TrustForwardedFor bool
+}
+
+// Token is a credential of shunt's own, and who holds it.
+type Token struct {
+	Name  string
+	Value secret.String
+}
+
+// Clients is the table [server.auth].
+type Clients struct {
+	Present   bool   // without it everything is open
+	Header    string // lower case
+	TokensEnv string
+	Tokens    []Token // at least one if Present, with distinct names
+}
+
+// Admin is the table [server.admin].
+type Admin struct {
+	Present                bool   // without it nothing is there
+	Header                 string // lower case
+	TokensEnv              string
+	TokensFile             string  // absolute path; empty if not set
+	Tokens                 []Token // of both; they and the keys are at least one if Present, with distinct names
+	ReadKeys, WriteKeys    []Token
+	SessionTTL, PendingTTL time.Duration
+}
+
+// Metrics is the table [server.metrics].
+type Metrics struct {
+	Present bool
+	Bind    netip.AddrPort // set if Present
+}
+
+// OTel is the table [otel].
+type OTel struct {
+	Present     bool
+	Endpoint    *url.URL // set if Present; http or https; its path does not end in a slash
+	ServiceName string
+	SampleRatio float64 // from 0 to 1
 }
 
 // Limits is the table [server.limits]. All are positive.

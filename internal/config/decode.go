@@ -141,7 +141,7 @@ func (l *loader) expand(n *node) (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &node{shape: textShape, line: n.line, text: text}, nil
+		return &node{shape: textShape, line: n.line, text: text, reference: isReference(n.text)}, nil
 	case listShape:
 		expanded := &node{shape: listShape, line: n.line}
 		for _, item := range n.items {

@@ -31,12 +31,13 @@ func (s shape) String() string {
 
 // node is a value of a document and where it stands.
 type node struct {
-	shape shape
-	line  int
-	text  string           // of a string, its content; of a number, boolean or time, the literal
-	items []*node          // of a list
-	names []string         // of a table, its keys in the order of the document
-	child map[string]*node // of a table
+	shape     shape
+	line      int
+	reference bool             // of a string: all of it is one reference (CFG-4)
+	text      string           // of a string, its content; of a number, boolean or time, the literal
+	items     []*node          // of a list
+	names     []string         // of a table, its keys in the order of the document
+	child     map[string]*node // of a table
 }
 
 // parseDocument reads TOML into its root table. The only error is a syntax error, which includes a key defined twice

@@ -32,6 +32,14 @@ var baseURL = kind[*url.URL]{textShape, `an http or https URL, such as "https://
 	return u, nil
 }}
 
+// portOf is the port of a base URL, that of its scheme if it has none.
+func portOf(u *url.URL) string {
+	if port := u.Port(); port != "" {
+		return strings.TrimLeft(port, "0")
+	}
+	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+}
+
 // checkPoolURL keeps the credentials of accounts with the party that issued them (CFG-41): https to anthropic.com or a
 // subdomain of it, or a loopback host, where a mock or a debugging proxy may listen without TLS.
 func checkPoolURL(u *url.URL) error {

@@ -62,7 +62,7 @@ func TestBadEnvironment(t *testing.T) {
 	for _, c := range []struct{ variable, want string }{
 		{"SHUNT_SERVER__BNID=hush", "SHUNT_SERVER__BNID: unknown key; did you mean SHUNT_SERVER__BIND?"},
 		{"SHUNT_server__bind=hush", "SHUNT_server__bind: unknown key; did you mean SHUNT_SERVER__BIND?"},
-		{"SHUNT_SERVER__AUTH__HEADER=hush", "SHUNT_SERVER__AUTH__HEADER: unknown key; a variable can set a key that the reference lists, of a provider that is built in or in the file"},
+		{"SHUNT_SERVER__TLS__HEADER=hush", "SHUNT_SERVER__TLS__HEADER: unknown key; a variable can set a key that the reference lists, of a provider that is built in or in the file"},
 		{"SHUNT_PROVIDERS__OTHER__BASE_URL=hush", "SHUNT_PROVIDERS__OTHER__BASE_URL: unknown key; a variable can set a key that the reference lists, of a provider that is built in or in the file"},
 		{"SHUNT_PROVIDERS__CLAUD__BASE_URL=hush", "SHUNT_PROVIDERS__CLAUD__BASE_URL: unknown key; did you mean SHUNT_PROVIDERS__CLAUDE__BASE_URL?"},
 		{"SHUNT_PROVIDERS__A_B__AUTH=hush", "SHUNT_PROVIDERS__A_B__AUTH: could mean more than one provider; rename one of them or set the key in the file"},

@@ -41,6 +41,11 @@ func expand(text string, env map[string]string) (string, error) {
 	}
 }
 
+// isReference reports whether a string of the file is one reference and nothing else.
+func isReference(text string) bool {
+	return strings.HasPrefix(text, "${") && strings.IndexByte(text, '}') == len(text)-1
+}
+
 func resolve(reference string, whole bool, env map[string]string) (string, error) {
 	scheme, path, schemed := strings.Cut(reference, ":")
 	switch {

@@ -24,7 +24,19 @@ var schema = table{
 				doc: "How large a request may be.",
 			},
 			{name: "timeouts", owner: part(func(s *Server) *Timeouts { return &s.Timeouts }), keys: timeoutKeys},
-			{name: "pool", owner: part(func(s *Server) *Pool { return &s.Pool }), keys: poolKeys, doc: poolDoc},
+			{name: "pool", owner: part(func(s *Server) *Pool { return &s.Pool }), keys: poolKeys, doc: poolDoc, presence: func(owner any) *bool { return &owner.(*Pool).Present }},
+			{name: "access_control", owner: part(func(s *Server) *Access { return &s.Access }), keys: accessKeys, doc: accessDoc},
+			{
+				name: "auth", owner: part(func(s *Server) *Clients { return &s.Clients }), keys: clientKeys, doc: clientsDoc,
+				presence: func(owner any) *bool { return &owner.(*Clients).Present },
+			},
+			adminTable,
+			switchTable("usage", func(s *Server) *bool { return &s.Usage }, usageDoc),
+			switchTable("oauth_usage", func(s *Server) *bool { return &s.OAuthUsage }, oauthUsageDoc),
+			{
+				name: "metrics", owner: part(func(s *Server) *Metrics { return &s.Metrics }), keys: metricsKeys, doc: metricsDoc,
+				presence: func(owner any) *bool { return &owner.(*Metrics).Present }, restart: true,
+			},
 		}},
 		{name: "providers", form: named, owner: providerOwner, names: providerName, elements: providers(false), keys: providerKeys, doc: providerDoc, tables: []table{
 			{name: "accounts", form: listed, owner: accountOwner, keys: accountKeys, doc: accountDoc},
@@ -34,6 +46,10 @@ var schema = table{
 		{name: "routes", form: listed, owner: routeOwner, keys: routeKeys, doc: routeDoc},
 		{name: "route_prefixes", form: listed, owner: prefixOwner, keys: prefixKeys, doc: prefixDoc},
 		{name: "log", owner: part(func(c *Config) *Log { return &c.Log }), keys: logKeys},
+		{
+			name: "otel", owner: part(func(c *Config) *OTel { return &c.OTel }), keys: otelKeys, doc: otelDoc,
+			presence: func(owner any) *bool { return &owner.(*OTel).Present }, restart: true,
+		},
 	},
 }
 

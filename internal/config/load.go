@@ -40,7 +40,7 @@ func load(o Options, data []byte) (*Config, []Warning, error) {
 	l.decode(document)
 	l.override()
 	l.applyPresets()
-	l.config.Server.Pool.Present = l.present("server.pool")
+	l.notePresence(&schema, "", l.config)
 	l.validate()
 	if len(l.problems) > 0 {
 		l.problems.sort()

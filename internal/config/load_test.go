@@ -18,7 +18,7 @@ import (
 
 // equal compares configurations by what they hold.
 var equal = cmp.Options{
-	cmpopts.EquateComparable(netip.AddrPort{}, secret.String{}),
+	cmpopts.EquateComparable(netip.AddrPort{}, netip.Prefix{}, secret.String{}),
 	cmpopts.IgnoreUnexported(Config{}),
 }
 
@@ -50,7 +50,8 @@ func TestGoodFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, warnings, err := Load(Options{Path: "testdata/good.toml", Env: []string{
-		"HOME=/home/u", "GATEWAY_HOST=fd00::0:1", "SUBDOMAIN=api", "GATEWAY_KEY=\tsk-gateway\n",
+		"HOME=/home/u", "GATEWAY_HOST=fd00::0:1", "SUBDOMAIN=api", "GATEWAY_KEY=\tsk-gateway\n", "TEAM=dev:t1, ci:t:2", "BOSS=root:t3",
+		"READ_KEY=0123456789abcdef0123456789abcdef", "WRITE_KEY=fedcba9876543210fedcba9876543210",
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -79,6 +80,21 @@ func TestGoodFile(t *testing.T) {
 
 				RampInitialConcurrency: 2,
 			},
+			Access: Access{
+				Allow:             []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.168.0.0/16")},
+				Deny:              []netip.Prefix{netip.MustParsePrefix("fd00::/8")},
+				TrustForwardedFor: true,
+			},
+			Clients: Clients{Present: true, Header: "x-team-token", TokensEnv: "TEAM", Tokens: []Token{{"dev", secret.New("t1")}, {"ci", secret.New("t:2")}}},
+			Admin: Admin{
+				Present: true, Header: "x-boss-token", TokensEnv: "BOSS", TokensFile: filepath.Join(dir, "pairs.txt"),
+				Tokens:     []Token{{"root", secret.New("t3")}, {"ann", secret.New("hush-3")}, {"ben", secret.New("hush-4")}},
+				ReadKeys:   []Token{{"wall", secret.New("0123456789abcdef0123456789abcdef")}},
+				WriteKeys:  []Token{{"deploy", secret.New("fedcba9876543210fedcba9876543210")}},
+				SessionTTL: time.Minute, PendingTTL: 30 * time.Second,
+			},
+			Usage: true, OAuthUsage: true,
+			Metrics: Metrics{Present: true, Bind: netip.MustParseAddrPort("0.0.0.0:9464")},
 		},
 		Providers: []Provider{
 			{
@@ -104,7 +120,8 @@ func TestGoodFile(t *testing.T) {
 				BaseURL: &url.URL{Scheme: "http", Host: "gateway.internal:8443", Path: "/api"},
 			},
 		},
-		Log: Log{Level: slog.LevelDebug, Format: FormatJSON, Requests: "/var/log/shunt/requests.jsonl"},
+		Log:  Log{Level: slog.LevelDebug, Format: FormatJSON, Requests: "/var/log/shunt/requests.jsonl"},
+		OTel: OTel{Present: true, Endpoint: &url.URL{Scheme: "https", Host: "traces.example", Path: "/otlp"}, ServiceName: "gateway", SampleRatio: 0.25},
 	}
 	if diff := cmp.Diff(want, got, equal); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -130,13 +147,17 @@ func TestDefaults(t *testing.T) {
 				UpstreamTTFB: 2 * time.Minute, UpstreamTTFBNonstream: 10 * time.Minute,
 				ReadHeader: 10 * time.Second, ReadIdle: time.Minute,
 			},
-			Pool: Pool{HardThreshold: 0.98},
+			Pool:    Pool{HardThreshold: 0.98},
+			Access:  Access{Allow: []netip.Prefix{}, Deny: []netip.Prefix{}},
+			Clients: Clients{Header: "x-shunt-token", TokensEnv: "SHUNT_CLIENT_TOKENS"},
+			Admin:   Admin{Header: "x-shunt-admin-token", TokensEnv: "SHUNT_ADMIN_TOKENS", SessionTTL: time.Hour, PendingTTL: 10 * time.Minute},
 		},
 		Providers: []Provider{{
 			Name: "anthropic", Kind: Anthropic, Auth: Passthrough, APIKeyHeader: Bearer,
 			BaseURL: &url.URL{Scheme: "https", Host: "api.anthropic.com"},
 		}},
-		Log: Log{Level: slog.LevelInfo, Format: FormatAuto},
+		Log:  Log{Level: slog.LevelInfo, Format: FormatAuto},
+		OTel: OTel{ServiceName: "shunt", SampleRatio: 1},
 	}
 	if diff := cmp.Diff(want, got, equal); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -115,6 +115,20 @@ func (l *loader) written(s spot) bool {
 	return ok
 }
 
+// notePresence tells the owners of the single tables that want to know whether their table is there.
+func (l *loader) notePresence(t *table, above string, owner any) {
+	heading := t.heading(above)
+	if t.presence != nil {
+		*t.presence(owner) = l.present(heading)
+	}
+	for i := range t.tables {
+		if sub := &t.tables[i]; sub.form == single && sub.owner != nil {
+			part, _ := sub.owner(owner, "")
+			l.notePresence(sub, heading, part)
+		}
+	}
+}
+
 // present reports whether the file has a table, be it empty, or the environment sets one of its keys.
 func (l *loader) present(heading string) bool {
 	for s := range l.places {

@@ -37,7 +37,7 @@ func sections() []section {
 		if t.free != nil {
 			keys = []key{*t.free}
 		}
-		if len(keys) == 0 {
+		if len(keys) == 0 && t.doc == "" {
 			return
 		}
 		s := section{Heading: "[" + heading + "]", Doc: t.doc, Like: t.like}

@@ -15,6 +15,9 @@ func (t *table) changed(above string, before, after any) []string {
 			changed = append(changed, spot{table: heading, key: k.name}.String())
 		}
 	}
+	if t.restart && *t.presence(before) != *t.presence(after) {
+		changed = append(changed, heading)
+	}
 	for i := range t.tables {
 		if sub := &t.tables[i]; sub.form == single {
 			was, _ := sub.owner(before, "")

@@ -34,15 +34,32 @@ func TestChanged(t *testing.T) {
 		usage_refresh_seconds = 60
 		state_path = "x"
 		ramp_initial_concurrency = 1
+		[server.access_control]
+		allow_cidrs = ["10.0.0.0/8"]
+		deny_cidrs = ["10.0.0.0/9"]
+		trust_forwarded_for = true
+		[server.auth]
+		header = "x-a"
+		tokens_env = "A"
+		[server.admin]
+		tokens_env = "B"
+		[server.usage]
+		[server.oauth_usage]
+		[server.metrics]
+		bind = "127.0.0.1:2"
+		[otel]
+		endpoint = "http://127.0.0.1:4318"
 		[providers.x]
 		base_url = "https://x.example"
 		[log]
 		level = "debug"
 		format = "text"
 		requests = "x"
-	`)
+	`, "A=a:1", "B=b:2")
 	const want = "server.bind server.max_concurrent_requests server.limits.max_request_header_bytes server.limits.max_url_length server.timeouts.read_header_ms " +
-		"server.pool.usage_refresh_seconds server.pool.state_path log.format"
+		"server.pool.usage_refresh_seconds server.pool.state_path server.access_control.allow_cidrs server.access_control.deny_cidrs " +
+		"server.access_control.trust_forwarded_for server.admin.tokens_env server.admin server.usage server.oauth_usage server.metrics.bind server.metrics " +
+		"log.format otel.endpoint otel"
 	if got := strings.Join(Changed(before, after), " "); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -14,6 +14,10 @@ type table struct {
 	// the defaults have yet to be copied in.
 	owner func(parent any, name string) (owner any, fresh bool)
 
+	// Of a single table whose presence means something, be it empty: the field that says so.
+	presence func(owner any) *bool
+	restart  bool // it takes effect only at the next start (CFG-51)
+
 	// Of a named table: how a name is written.
 	names kind[string]
 

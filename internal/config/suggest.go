@@ -31,6 +31,9 @@ func unknown(t *table, heading, name string, n *node) string {
 	if len(known) == 0 {
 		known = slices.Concat(keys, tables)
 	}
+	if len(known) == 0 {
+		return "unknown " + what + "; the table has none"
+	}
 	return fmt.Sprintf("unknown %s; known here: %s", what, strings.Join(known, ", "))
 }
 

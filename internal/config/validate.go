@@ -20,6 +20,7 @@ func (l *loader) validate() {
 	l.validateDefaultProvider()
 	l.validateModels()
 	l.validateRoutes()
+	l.validateAccess()
 }
 
 func (l *loader) validateDefaultProvider() {
@@ -80,17 +81,21 @@ func (l *loader) validateProvider(index int) {
 	l.validateAccounts(index)
 }
 
-// resolveAPIKey reads the variable that holds the key. Its errors show a variable's name only if it looks like one, since
-// it may be the key itself, written in the wrong place.
+// variableTitle names a variable only if it looks like one, since it may be the secret itself, written in the wrong place.
+func variableTitle(name string) string {
+	if conventionalName.MatchString(name) {
+		return "the environment variable " + name
+	}
+	return "the environment variable that it names"
+}
+
+// resolveAPIKey reads the variable that holds the key.
 func (l *loader) resolveAPIKey(p *Provider, s settings) {
 	if p.APIKeyEnv == "" {
 		l.report(s.auth, fmt.Sprintf(`"api_key" needs %s, the name of the environment variable that holds the key`, s.keyEnv.key))
 		return
 	}
-	name := "the environment variable that it names"
-	if conventionalName.MatchString(p.APIKeyEnv) {
-		name = "the environment variable " + p.APIKeyEnv
-	}
+	name := variableTitle(p.APIKeyEnv)
 	value, ok := l.env[p.APIKeyEnv]
 	value = strings.TrimSpace(value)
 	switch {

@@ -24,9 +24,9 @@ func (l *loader) warn() {
 			}
 		}
 	}
-	if len(pools) > 0 && !l.config.Server.Bind.Addr().IsLoopback() {
+	if server := &l.config.Server; len(pools) > 0 && !server.Bind.Addr().IsLoopback() && !server.Clients.Present {
 		l.warning(spot{table: "server", key: "bind"}, fmt.Sprintf("whoever reaches this address can use the accounts of %s without a token; "+
-			"bind to a loopback address, or let only trusted machines reach it", strings.Join(pools, ", ")))
+			"write [server.auth], bind to a loopback address, or let only trusted machines reach it", strings.Join(pools, ", ")))
 	}
 	l.warnOfAliases()
 	l.warnOfHeaders()

@@ -29,7 +29,7 @@ func TestWarnings(t *testing.T) {
 		{"a pool on loopback", "[server]\nbind = '127.0.0.2:1'\n" + pool, nil},
 		{"a pool on loopback, mapped", "[server]\nbind = '[::ffff:127.0.0.1]:1'\n" + pool, nil},
 		{"a pool on every address", "[server]\nbind = '[::]:1'\n" + pool, []string{
-			"2: server.bind: whoever reaches this address can use the accounts of claude without a token; bind to a loopback address, or let only trusted machines reach it",
+			"2: server.bind: whoever reaches this address can use the accounts of claude without a token; write [server.auth], bind to a loopback address, or let only trusted machines reach it",
 		}},
 		{"setup tokens", pool + account("name = 'a'", "token_env = 'A'") + account("name = 'b'", "token_env = 'A'", "uuid = 'u'"), []string{
 			`6: providers.claude.accounts.token_env: account "a" has no uuid, and its token does not tell it; add uuid, or an entry for the same account elsewhere is taken for another account`,

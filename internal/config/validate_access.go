@@ -1,0 +1,179 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"shunt/internal/secret"
+)
+
+// validateAccess resolves the tokens of [server.auth] and [server.admin]. Where its operator meant shunt to be closed, it does not run
+// open (CFG-43).
+func (l *loader) validateAccess() {
+	server := &l.config.Server
+	if server.Clients.Present {
+		l.resolveClients(&server.Clients)
+	}
+	if server.Admin.Present {
+		l.resolveAdmin(&server.Admin)
+	}
+	if server.Usage && !server.Clients.Present {
+		l.report(spot{table: "server.usage"}, "needs [server.auth], since it answers holders of a client token only")
+	}
+	bind := spot{table: "server", key: "bind"}
+	if server.OAuthUsage && !server.Clients.Present && !server.Bind.Addr().IsLoopback() && !l.failed(bind) {
+		l.report(spot{table: "server.oauth_usage"}, "needs [server.auth], since server.bind is no loopback address")
+	}
+	if server.OAuthUsage && !l.failed(bind) {
+		l.validateNoLoop()
+	}
+	l.wants(server.Metrics.Present && !server.Metrics.Bind.IsValid(), spot{table: "server.metrics"}.of("bind"), `is missing; write an address and a port, such as bind = "127.0.0.1:9464"`)
+	l.wants(l.config.OTel.Present && l.config.OTel.Endpoint == nil, spot{table: "otel"}.of("endpoint"), `is missing; write where the collector is, such as endpoint = "http://127.0.0.1:4318"`)
+}
+
+// wants reports a key that is missing, unless it is there and no good.
+func (l *loader) wants(missing bool, at spot, message string) {
+	if missing && !l.failed(at) {
+		l.fail(at, message)
+	}
+}
+
+func (l *loader) resolveClients(c *Clients) {
+	at := spot{table: "server.auth"}.of("tokens_env")
+	if l.failed(at) {
+		return
+	}
+	text, ok := l.env[c.TokensEnv]
+	if !ok || strings.TrimSpace(text) == "" {
+		l.fail(at, variableTitle(c.TokensEnv)+" is not set or empty, so nobody could get in; set it to name:token pairs, or remove [server.auth]")
+		return
+	}
+	var err error
+	if c.Tokens, err = pairs(text); err != nil {
+		l.fail(at, fmt.Sprintf("%s %v", variableTitle(c.TokensEnv), err))
+	}
+}
+
+func (l *loader) resolveAdmin(a *Admin) {
+	in := spot{table: "server.admin"}
+	fromEnv, fromFile := in.of("tokens_env"), in.of("tokens_file")
+	known := !l.failed(fromEnv) && !l.failed(fromFile)
+	add := func(at spot, title, text string) {
+		tokens, err := pairs(text)
+		if err != nil {
+			l.fail(at, fmt.Sprintf("%s %v", title, err))
+			known = false
+		}
+		a.Tokens = append(a.Tokens, tokens...)
+	}
+	if text := l.env[a.TokensEnv]; strings.TrimSpace(text) != "" && !l.failed(fromEnv) {
+		add(fromEnv, variableTitle(a.TokensEnv), text)
+	}
+	if a.TokensFile != "" {
+		if data, err := readFile(a.TokensFile); err != nil {
+			l.fail(fromFile, fmt.Sprintf("the file %v", err))
+			known = false
+		} else {
+			add(fromFile, "the file", strings.Join(strings.FieldsFunc(string(data), isNewline), ","))
+		}
+	}
+	l.validateAdminKeys(a)
+	if len(a.Tokens)+len(a.ReadKeys)+len(a.WriteKeys) == 0 && known {
+		l.fail(fromEnv, variableTitle(a.TokensEnv)+" is not set or empty, and there is no other credential, so nobody could get in; "+
+			"set it to name:token pairs, write tokens_file, read_keys or write_keys, or remove [server.admin]")
+	}
+	if known {
+		l.validateApart(in, a)
+	}
+}
+
+func isNewline(r rune) bool { return r == '\n' || r == '\r' }
+
+// validateAdminKeys wants every key to be whole and no two credentials to have one name.
+func (l *loader) validateAdminKeys(a *Admin) {
+	used := map[string]bool{}
+	for _, t := range a.Tokens {
+		used[t.Name] = true
+	}
+	check := func(list string, tokens []Token) {
+		for i, t := range tokens {
+			at := spot{table: "server.admin", key: list}.item(i)
+			id, key := at.of("id"), at.of("key")
+			l.wants(t.Name == "", id, `is missing; write id = "..."`)
+			l.wants(t.Value.IsZero(), key, "is missing; write "+referenced.expect)
+			if used[t.Name] && t.Name != "" {
+				l.fail(id, "is also the name of another key or token of [server.admin]; names are unique")
+			}
+			used[t.Name] = true
+		}
+	}
+	check("read_keys", a.ReadKeys)
+	check("write_keys", a.WriteKeys)
+}
+
+// validateApart keeps a client's token from opening the admin surface (ADM-1).
+func (l *loader) validateApart(at spot, a *Admin) {
+	clients := map[secret.String]bool{}
+	for _, t := range l.config.Server.Clients.Tokens {
+		clients[t.Value] = true
+	}
+	names := map[string]bool{}
+	for _, t := range a.Tokens {
+		if names[t.Name] {
+			l.fail(at, "tokens_env and tokens_file have a token of the same name; names are unique")
+			return
+		}
+		names[t.Name] = true
+	}
+	for _, list := range [][]Token{a.Tokens, a.ReadKeys, a.WriteKeys} {
+		for _, t := range list {
+			if clients[t.Value] {
+				l.fail(at, "has a credential that is also a token of [server.auth]; a client's token must not open it, so make another")
+				return
+			}
+		}
+	}
+}
+
+// validateNoLoop keeps shunt from asking itself how much quota its accounts have (CFG-44).
+func (l *loader) validateNoLoop() {
+	bind := l.config.Server.Bind
+	for i := range l.config.Providers {
+		p, s := &l.config.Providers[i], l.settings(i)
+		if !p.Pool() || p.BaseURL == nil || l.failed(s.baseURL) || !l.authKnown(s) {
+			continue
+		}
+		host := asciiLower(p.BaseURL.Hostname())
+		if portOf(p.BaseURL) == fmt.Sprint(bind.Port()) && (isLoopbackName(host) || host == bind.Addr().String()) {
+			l.fail(s.baseURL, "is this gateway's own address, so with [server.oauth_usage] it would read its own answer as the provider's; name the provider, or remove one of the two")
+		}
+	}
+}
+
+var tokenNameRule = regexp.MustCompile(`^` + tokenNames + `$`)
+
+// pairs are the tokens of a list of name:token with commas between them (AUTH-1). Its errors tell them by their number, since any part of
+// one may be a secret.
+func pairs(text string) ([]Token, error) {
+	var tokens []Token
+	used := map[string]int{}
+	for i, entry := range strings.Split(text, ",") {
+		name, value, ok := strings.Cut(strings.TrimSpace(entry), ":")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		number := i + 1
+		switch {
+		case !ok || name == "" || value == "":
+			return nil, fmt.Errorf("must hold name:token pairs with commas between them; entry %d is none", number)
+		case !tokenNameRule.MatchString(name):
+			return nil, fmt.Errorf("must hold name:token pairs with commas between them; the name of entry %d has other characters than a-z, A-Z, 0-9, ., _, @ and -", number)
+		case !headerValue.MatchString(value):
+			return nil, fmt.Errorf("must hold name:token pairs with commas between them; the token of entry %d has characters that no token has, such as a space", number)
+		case used[name] > 0:
+			return nil, fmt.Errorf("has the same name in entries %d and %d; names are unique", used[name], number)
+		}
+		used[name] = number
+		tokens = append(tokens, Token{name, secret.New(value)})
+	}
+	return tokens, nil
+}
