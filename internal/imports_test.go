@@ -23,10 +23,12 @@ var allowed = map[string]string{
 	"gateway":  "anthropic config upstream relay observe",
 	"usage":    "anthropic quota pool account observe",
 	"sim":      "anthropic quota pool observe",
-	"app":      "anthropic quota config state pool oauth account relay upstream gateway usage observe sim",
-	"cli":      "app config account oauth observe sim",
+	"app":      "anthropic quota config state pool oauth account relay upstream gateway usage admin observe sim",
+	"admin":    "anthropic config quota pool account oauth observe",
+	"cli":      "app admin config account oauth observe sim sim/policy",
 
 	"state/statetest": "state",
+	"sim/policy":      "quota pool observe",
 }
 
 var leaves = []string{"identity", "secret", "clock"}

@@ -24,9 +24,10 @@ func newKeeper(a *App) (*account.Keeper, error) {
 	if a.options.Dial != nil {
 		transport = &http.Transport{DialContext: a.options.Dial, DisableKeepAlives: true}
 	}
+	a.storeDir, a.oauth = store, oauth.NewClient(vendor, transport)
 	return account.NewKeeper(account.Options{
 		Clock: a.options.Clock, Log: a.options.Log, Health: a.health, StoreDir: store, Getenv: getenv,
-		OAuth: oauth.NewClient(vendor, transport), OnChange: a.credentialChanged,
+		OAuth: a.oauth, OnChange: a.credentialChanged,
 	}), nil
 }
 

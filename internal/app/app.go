@@ -14,9 +14,11 @@ import (
 	"time"
 
 	"shunt/internal/account"
+	"shunt/internal/admin"
 	"shunt/internal/clock"
 	"shunt/internal/config"
 	"shunt/internal/gateway"
+	"shunt/internal/oauth"
 	"shunt/internal/observe"
 	"shunt/internal/pool"
 	"shunt/internal/upstream"
@@ -43,6 +45,10 @@ type App struct {
 	health    *observe.Health
 	registry  *pool.Registry
 	keeper    *account.Keeper
+	storeDir  string
+	oauth     *oauth.Client
+	admin     *admin.Admin // nil: off
+	serving   atomic.Pointer[serving]
 	transport *upstream.Transport
 	poller    *usage.Poller // nil: off
 	requests  requestLog
@@ -73,7 +79,11 @@ func New(cfg *config.Config, o Options) (*App, error) {
 			o.Log.Warn("what is known of quota is lost: shunt starts without it", "error", err)
 		}
 	}
-	a.gateway = gateway.New(gateway.Options{Version: o.Version, Log: o.Log, Record: a.record}, a.assemble(cfg))
+	served := gateway.Options{Version: o.Version, Log: o.Log, Record: a.record}
+	if a.admin = a.newAdmin(cfg); a.admin != nil {
+		served.Admin = a.admin
+	}
+	a.gateway = gateway.New(served, a.assemble(cfg))
 	server := &cfg.Server
 	a.server = &http.Server{
 		Handler:           a.gateway,
@@ -93,6 +103,9 @@ const (
 func (a *App) record(r *observe.Record) {
 	r.Log(context.Background(), a.options.Log)
 	a.requests.write(r)
+	if a.admin != nil {
+		a.admin.Note(r)
+	}
 	if a.options.OnAnswer != nil {
 		a.options.OnAnswer(r)
 	}
@@ -120,6 +133,11 @@ func (a *App) Run(ctx context.Context, l net.Listener, hup <-chan struct{}) erro
 	if a.quotas != nil {
 		tasks.Go(func() { a.quotas.keep(background) })
 	}
+	pages, closePages := context.WithCancel(ctx) // open pages never finish by themselves
+	defer closePages()
+	if a.admin != nil {
+		tasks.Go(func() { a.admin.Run(pages) })
+	}
 
 	failed := make(chan error, 1)
 	go func() { failed <- a.server.Serve(l) }()
@@ -132,6 +150,7 @@ func (a *App) Run(ctx context.Context, l net.Listener, hup <-chan struct{}) erro
 		err = a.drain(failed)
 	}
 	stop()
+	closePages()
 	tasks.Wait()
 	return errors.Join(err, a.close())
 }

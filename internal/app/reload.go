@@ -94,7 +94,14 @@ func (a *App) assemble(cfg *config.Config) *gateway.State {
 	if a.poller != nil {
 		a.poller.Follow(a.polled(cfg, resolved))
 	}
+	a.serving.Store(&serving{cfg, resolved})
 	return &gateway.State{Config: cfg, Upstreams: upstreams}
+}
+
+// serving is the running configuration with the accounts that it has led to.
+type serving struct {
+	config   *config.Config
+	accounts map[string][]*account.Account // by provider
 }
 
 func (a *App) pool(cfg *config.Config, p *config.Provider, accounts []*account.Account) *upstream.Pool {

@@ -1,0 +1,157 @@
+// Package admin is the web surface for the people who run shunt: a JSON API, and one page that shows the pool live. It
+// shows and changes what other packages own, and owns only what a browser needs: sessions, pending logins, and a short
+// memory of requests and utilization for the page.
+//
+// It has its own credentials, which open no inference route, as client tokens open nothing here (ADM-1). No answer ever
+// holds a token. [Admin] is safe for concurrent use; [Admin.Run] does what happens without a request, and ends with its
+// context.
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"shunt/internal/account"
+	"shunt/internal/anthropic"
+	"shunt/internal/clock"
+	"shunt/internal/config"
+	"shunt/internal/oauth"
+	"shunt/internal/observe"
+	"shunt/internal/pool"
+)
+
+// Options are what the surface works with.
+type Options struct {
+	Version   string
+	Log       *slog.Logger
+	Clock     clock.Clock
+	Settings  *config.Admin // of the first configuration
+	Loopback  bool          // shunt listens on a loopback address
+	Providers func() []Provider
+	Health    *observe.Health
+	Store     *account.Store
+	OAuth     *oauth.Client
+}
+
+// Provider is a provider of the running configuration.
+type Provider struct {
+	Name     string
+	Auth     config.Auth
+	Planned  bool                   // [server.pool] is there, so that headroom means something
+	Pool     *pool.Pool             // nil if it is no pool
+	Accounts []*account.Account     // of the pool
+	Serves   func(name string) bool // whether an entry of the store of that name serves without a change of the configuration
+}
+
+// Admin is the surface.
+type Admin struct {
+	Options
+	mux      *http.ServeMux
+	keys     keys
+	sessions sessions
+	tries    tries
+	logins   pending
+	recent   recent
+	history  history
+	live     live
+}
+
+// New returns a surface that nobody has logged in to.
+func New(o Options) *Admin {
+	a := &Admin{Options: o, keys: keysOf(o.Settings)}
+	a.sessions.clock, a.sessions.ttl = o.Clock, o.Settings.SessionTTL
+	a.logins.clock, a.logins.ttl = o.Clock, o.Settings.PendingTTL
+	a.mux = a.routes()
+	return a
+}
+
+// Run samples what the page plots until ctx ends, and then ends every open page.
+func (a *Admin) Run(ctx context.Context) {
+	a.live.run(ctx, a)
+}
+
+// Note remembers a request that has ended, for the page.
+func (a *Admin) Note(r *observe.Record) { a.recent.add(r) }
+
+func (a *Admin) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	page := func(pattern string, h http.HandlerFunc) { mux.HandleFunc(pattern, h) }
+	page("GET /admin", a.page)
+	page("GET /admin/login", a.loginForm)
+	page("POST /admin/login", a.login)
+	page("GET /admin/assets/{name}", a.asset)
+	mux.HandleFunc("GET /admin/live", a.reads(a.stream))
+
+	mux.HandleFunc("GET /admin/api/pool", a.reads(a.showPool))
+	mux.HandleFunc("PATCH /admin/api/pool/{provider}/accounts/{ref}", a.writes(a.pause))
+	mux.HandleFunc("DELETE /admin/api/pool/{provider}/accounts/{ref}/cooldown", a.writes(a.clearCooldown))
+	mux.HandleFunc("GET /admin/api/pool/{provider}/explain", a.reads(a.explain))
+	mux.HandleFunc("GET /admin/api/accounts", a.reads(a.listAccounts))
+	mux.HandleFunc("POST /admin/api/accounts/claude", a.writes(a.beginLogin))
+	mux.HandleFunc("POST /admin/api/accounts/claude/{name}/complete", a.writes(a.completeLogin))
+	mux.HandleFunc("DELETE /admin/api/accounts/claude/{name}", a.writes(a.removeAccount))
+	mux.HandleFunc("POST /admin/api/logout", a.writes(a.logout))
+	return mux
+}
+
+// Serves reports whether a path belongs to the surface.
+func Serves(path string) bool { return path == "/admin" || strings.HasPrefix(path, "/admin/") }
+
+func (a *Admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	protect(w.Header())
+	if r.URL.EscapedPath() != r.URL.Path || strings.Contains(r.URL.Path, "//") || strings.Contains(r.URL.Path, "/.") {
+		refuse(w, http.StatusNotFound, anthropic.TypeNotFound, "no such page")
+		return
+	}
+	if _, pattern := a.mux.Handler(r); pattern == "" {
+		a.unmatched(w, r)
+		return
+	}
+	a.mux.ServeHTTP(w, r)
+}
+
+// unmatched answers what no route takes: the mux knows whether another method would do.
+func (a *Admin) unmatched(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete} {
+		try := r.Clone(r.Context())
+		try.Method = method
+		if _, pattern := a.mux.Handler(try); pattern != "" {
+			allowed = append(allowed, method)
+		}
+	}
+	if allowed == nil {
+		refuse(w, http.StatusNotFound, anthropic.TypeNotFound, "no such page")
+		return
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	refuse(w, http.StatusMethodNotAllowed, anthropic.TypeInvalidRequest, "this takes "+strings.Join(allowed, ", "))
+}
+
+// protect sets the headers of every answer (ADM-2).
+func protect(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "+
+		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+}
+
+// refuse answers in the error shape (ERR-1).
+func refuse(w http.ResponseWriter, status int, kind anthropic.ErrorType, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	w.Write(anthropic.AppendError(nil, kind, message, ""))
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // the types of this package cannot fail
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(append(body, '\n'))
+}

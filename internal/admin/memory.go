@@ -1,0 +1,97 @@
+package admin
+
+import (
+	"sync"
+	"time"
+
+	"shunt/internal/observe"
+)
+
+// recentLimit is how many requests the page remembers.
+const recentLimit = 200
+
+// recent is the last requests, newest first.
+type recent struct {
+	mu      sync.Mutex
+	records []*observe.Record
+	changes uint64
+}
+
+func (l *recent) add(r *observe.Record) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.records) == recentLimit {
+		copy(l.records, l.records[1:])
+		l.records = l.records[:recentLimit-1]
+	}
+	l.records = append(l.records, r)
+	l.changes++
+}
+
+// newest returns up to n requests, and how many there have been.
+func (l *recent) newest(n int) ([]*observe.Record, uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n = min(n, len(l.records))
+	list := make([]*observe.Record, n)
+	for i := range list {
+		list[i] = l.records[len(l.records)-1-i]
+	}
+	return list, l.changes
+}
+
+func (l *recent) find(id string) (*observe.Record, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range l.records {
+		if r.RequestID == id {
+			return r, true
+		}
+	}
+	return nil, false
+}
+
+const (
+	sampleEvery  = 2 * time.Minute
+	historyLimit = 180 // samples: six hours
+)
+
+// sample is how much of an account's windows was used at a moment, as fractions; below 0 is unknown.
+type sample struct {
+	at          time.Time
+	utilization [3]float64
+}
+
+// history is the utilization of each account over the last hours.
+type history struct {
+	mu      sync.Mutex
+	samples map[string][]sample // by provider and account_ref
+}
+
+func (h *history) add(now time.Time, pools Pools) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	next := map[string][]sample{}
+	for _, p := range pools.Providers {
+		for i := range p.Accounts {
+			a := &p.Accounts[i]
+			s := sample{at: now}
+			for w, u := range [3]*float64{a.Utilization5h, a.Utilization7d, a.UtilizationFable} {
+				s.utilization[w] = -1
+				if u != nil {
+					s.utilization[w] = *u
+				}
+			}
+			key := p.Provider + "/" + a.AccountRef
+			list := append(h.samples[key], s)
+			next[key] = list[max(0, len(list)-historyLimit):]
+		}
+	}
+	h.samples = next
+}
+
+func (h *history) of(provider, ref string) []sample {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]sample(nil), h.samples[provider+"/"+ref]...)
+}

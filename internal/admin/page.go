@@ -1,0 +1,243 @@
+package admin
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/observe"
+)
+
+//go:embed assets
+var assets embed.FS
+
+var templates = template.Must(template.ParseFS(assets, "assets/*.tmpl"))
+
+// assetTypes are the files that a browser may fetch.
+var assetTypes = map[string]string{"admin.css": "text/css; charset=utf-8", "admin.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"}
+
+func (a *Admin) asset(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	kind, known := assetTypes[name]
+	if !known {
+		refuse(w, http.StatusNotFound, anthropic.TypeNotFound, "no such page")
+		return
+	}
+	data, err := assets.ReadFile(path.Join("assets", name))
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	w.Header().Set("Content-Type", kind)
+	w.Write(data)
+}
+
+func (a *Admin) showLogin(w http.ResponseWriter, status int, problem string) {
+	show(w, status, "login.tmpl", problem)
+}
+
+// page shows the pool to whoever is logged in.
+func (a *Admin) page(w http.ResponseWriter, r *http.Request) {
+	session, ok := a.sessions.of(r)
+	if !ok {
+		http.Redirect(w, r, "/admin/login", http.StatusSeeOther)
+		return
+	}
+	show(w, http.StatusOK, "admin.tmpl", struct {
+		CSRF, Version string
+		Parts         []part
+	}{session.csrf, a.Version, a.parts()})
+}
+
+func show(w http.ResponseWriter, status int, name string, data any) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	w.Write([]byte(render(name, data)))
+}
+
+func render(name string, data any) template.HTML {
+	var out bytes.Buffer
+	if err := templates.ExecuteTemplate(&out, name, data); err != nil {
+		panic(err) // the templates and their data are of this package
+	}
+	return template.HTML(out.String())
+}
+
+// part is a part of the page that changes while it is open.
+type part struct {
+	id, title string
+	html      template.HTML
+}
+
+func (p part) ID() string          { return p.id }
+func (p part) Title() string       { return p.title }
+func (p part) HTML() template.HTML { return p.html }
+
+const shownRequests = 30
+
+func (a *Admin) parts() []part {
+	pools := a.pools()
+	requests, _ := a.recent.newest(shownRequests)
+	return []part{
+		{"health", "", render("health.tmpl", a.Health.List())},
+		{"pools", "Accounts", render("pools.tmpl", a.poolViews(pools))},
+		{"plots", "Last hours", render("plots.tmpl", a.plots(pools))},
+		{"requests", "Last requests", render("requests.tmpl", requestViews(requests))},
+	}
+}
+
+type poolView struct {
+	Provider string
+	Auth     string
+	Accounts []accountView
+}
+
+type accountView struct {
+	AccountState
+	Provider string
+	State    string // in words
+	Tone     string // ok, warn, bad or idle: how it is coloured
+	Until    *int64 // when the state ends by itself
+	Headroom string
+	Bars     []barView
+}
+
+func (a *Admin) poolViews(pools Pools) []poolView {
+	now := a.Clock.Now().Unix()
+	var views []poolView
+	for _, p := range pools.Providers {
+		v := poolView{Provider: p.Provider, Auth: strings.ReplaceAll(string(p.Auth), "_", " ")}
+		for _, s := range p.Accounts {
+			account := accountView{AccountState: s, Provider: p.Provider, Bars: barsOf(&s)}
+			account.State, account.Tone, account.Until = standing(&s, now)
+			if s.Headroom != nil {
+				account.Headroom = duration(*s.Headroom)
+			}
+			v.Accounts = append(v.Accounts, account)
+		}
+		views = append(views, v)
+	}
+	return views
+}
+
+// standing is an account's state in the words of the page (ADM-6), from the strongest to the weakest.
+func standing(s *AccountState, now int64) (state, tone string, until *int64) {
+	after := func(seconds int64) *int64 {
+		t := now + seconds
+		return &t
+	}
+	switch {
+	case s.Disabled:
+		return "disabled", "idle", nil
+	case s.Paused:
+		return "paused", "idle", nil
+	case s.NeedsLogin:
+		return "needs login", "bad", nil
+	case s.Cooldown > 0:
+		return "cooling", "bad", after(s.Cooldown)
+	case s.Capped:
+		return "Capped", "warn", nil
+	case s.CappedFable:
+		return "Capped (Fable)", "warn", nil
+	case s.NearQuota:
+		return "near quota", "warn", nil
+	case s.FableCooldown > 0:
+		return "cooling (Fable)", "warn", after(s.FableCooldown)
+	case !s.HasState:
+		return "unseen", "idle", nil
+	}
+	return "ok", "ok", nil
+}
+
+// barView is one window of an account. Positions are per cent of the bar.
+type barView struct {
+	Window string
+	Known  bool
+	Fill   float64
+	Text   string // beside the bar: "30 % · cap 50 %"
+	Label  string // for those who cannot see it
+	Soft   float64
+	Cap    *float64
+	Reset  *int64
+	Tone   string
+}
+
+func barsOf(s *AccountState) []barView {
+	bar := func(window string, used *float64, soft float64, limit *float64, reset *int64) barView {
+		b := barView{Window: window, Soft: 100 * soft, Reset: reset, Text: "not known", Tone: "idle"}
+		if used != nil {
+			b.Known, b.Fill, b.Tone = true, min(100, 100**used), "ok"
+			b.Text = fmt.Sprintf("%.0f %%", 100**used)
+			if *used >= soft {
+				b.Tone = "warn"
+			}
+			if *used >= 1 || limit != nil && *used >= *limit {
+				b.Tone = "bad"
+			}
+		}
+		b.Label = fmt.Sprintf("%s window: %s used, threshold %.0f %%", window, b.Text, b.Soft)
+		if limit != nil {
+			at := 100 * *limit
+			b.Cap = &at
+			b.Text += fmt.Sprintf(" · cap %.0f %%", at)
+			b.Label += fmt.Sprintf(", cap %.0f %%", at)
+		}
+		return b
+	}
+	return []barView{
+		bar("5h", s.Utilization5h, s.Threshold5h, s.Cap5h, s.Reset5h),
+		bar("7d", s.Utilization7d, s.Threshold7d, s.Cap7d, s.Reset7d),
+		bar("Fable", s.UtilizationFable, s.ThresholdFable, s.CapFable, s.ResetFable),
+	}
+}
+
+// duration is a number of seconds in its two largest units.
+func duration(seconds float64) string {
+	sign := ""
+	if seconds < 0 {
+		sign, seconds = "-", -seconds
+	}
+	d := time.Duration(seconds) * time.Second
+	switch {
+	case d >= 24*time.Hour:
+		return fmt.Sprintf("%s%dd %dh", sign, int(d.Hours())/24, int(d.Hours())%24)
+	case d >= time.Hour:
+		return fmt.Sprintf("%s%dh %dm", sign, int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%s%dm", sign, int(d.Minutes()))
+}
+
+type requestView struct {
+	*observe.Record
+	At, Took, First, Tone string
+}
+
+func requestViews(records []*observe.Record) []requestView {
+	views := make([]requestView, len(records))
+	for i, r := range records {
+		views[i] = requestView{Record: r, At: r.Time.UTC().Format("15:04:05"), Took: millis(r.Duration), First: millis(r.TTFB), Tone: "ok"}
+		switch {
+		case r.End != "":
+			views[i].Tone = "warn"
+		case r.Status >= 400:
+			views[i].Tone = "bad"
+		}
+	}
+	return views
+}
+
+func millis(m observe.Millis) string {
+	d := time.Duration(m)
+	switch {
+	case d == 0:
+		return ""
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}

@@ -1,0 +1,67 @@
+package admin
+
+import (
+	"fmt"
+	"strings"
+)
+
+// plotView is an account's utilization over the last hours, as the points of polylines in a box of plotWidth by plotHeight.
+type plotView struct {
+	Name, Provider string
+	Lines          []plotLine
+	Label          string
+	From           int64 // Unix seconds
+}
+
+type plotLine struct {
+	Window string
+	Class  string
+	Points []string // one entry an unbroken stretch
+}
+
+const (
+	plotWidth  = 360.0
+	plotHeight = 60.0
+)
+
+func (a *Admin) plots(pools Pools) []plotView {
+	var views []plotView
+	for _, p := range pools.Providers {
+		for i := range p.Accounts {
+			samples := a.history.of(p.Provider, p.Accounts[i].AccountRef)
+			if len(samples) < 2 {
+				continue
+			}
+			v := plotView{Name: p.Accounts[i].Name, Provider: p.Provider, From: samples[0].at.Unix()}
+			for w, name := range []string{"5h", "7d", "Fable"} {
+				v.Lines = append(v.Lines, plotLine{name, "line" + name, stretches(samples, w)})
+			}
+			v.Label = fmt.Sprintf("Utilization of %s since %s UTC", v.Name, samples[0].at.UTC().Format("15:04"))
+			views = append(views, v)
+		}
+	}
+	return views
+}
+
+// stretches are the points of one window, broken where nothing is known.
+func stretches(samples []sample, window int) []string {
+	var all []string
+	var points []string
+	end := func() {
+		if len(points) > 1 {
+			all = append(all, strings.Join(points, " "))
+		}
+		points = nil
+	}
+	for i, s := range samples {
+		u := s.utilization[window]
+		if u < 0 {
+			end()
+			continue
+		}
+		x := plotWidth * float64(i) / float64(historyLimit-1)
+		points = append(points, fmt.Sprintf("%.1f,%.1f", x, plotHeight*(1-min(1, u))))
+	}
+	end()
+	return all
+}

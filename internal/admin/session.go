@@ -1,0 +1,54 @@
+package admin
+
+import (
+	"net/http"
+	"strings"
+
+	"shunt/internal/anthropic"
+)
+
+// loginForm shows the login page, or the way on for whoever is logged in.
+func (a *Admin) loginForm(w http.ResponseWriter, r *http.Request) {
+	if _, ok := a.sessions.of(r); ok {
+		http.Redirect(w, r, "/admin", http.StatusSeeOther)
+		return
+	}
+	a.showLogin(w, http.StatusOK, "")
+}
+
+// login opens a session for whoever has a token that may write (ADM-2).
+func (a *Admin) login(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case !sameOrigin(r):
+		a.showLogin(w, http.StatusForbidden, "This login came from another page. Log in here.")
+		return
+	case !a.Loopback && !secure(r):
+		a.showLogin(w, http.StatusForbidden, "A token must not travel in the open: reach this page over https, or from the machine itself.")
+		return
+	case !a.tries.take(a.Clock.Now()):
+		w.Header().Set("Retry-After", "60")
+		a.showLogin(w, http.StatusTooManyRequests, "Too many tries. Wait a minute.")
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, bodyLimit)
+	if err := r.ParseForm(); err != nil {
+		refuse(w, http.StatusBadRequest, anthropic.TypeInvalidRequest, "the form cannot be read")
+		return
+	}
+	if a.keys.of(strings.TrimSpace(r.PostForm.Get("token"))) != writer {
+		a.showLogin(w, http.StatusUnauthorized, "That is no admin token.")
+		return
+	}
+	cookie, _ := a.sessions.open()
+	http.SetCookie(w, &http.Cookie{
+		Name: sessionCookie, Value: cookie, Path: "/admin", MaxAge: int(a.Settings.SessionTTL.Seconds()),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: !a.Loopback || secure(r),
+	})
+	http.Redirect(w, r, "/admin", http.StatusSeeOther)
+}
+
+func (a *Admin) logout(w http.ResponseWriter, r *http.Request) {
+	a.sessions.end(r)
+	http.SetCookie(w, &http.Cookie{Name: sessionCookie, Path: "/admin", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	w.WriteHeader(http.StatusNoContent)
+}

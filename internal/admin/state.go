@@ -1,0 +1,223 @@
+package admin
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"net/http"
+	"time"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/config"
+	"shunt/internal/identity"
+	"shunt/internal/pool"
+	"shunt/internal/quota"
+)
+
+// Pools is the answer of GET /admin/api/pool (ADM-3).
+type Pools struct {
+	Providers []ProviderState `json:"providers"`
+}
+
+// ProviderState is one provider; one that is no pool has no accounts.
+type ProviderState struct {
+	Provider string         `json:"provider"`
+	Auth     config.Auth    `json:"auth"`
+	Accounts []AccountState `json:"accounts"`
+}
+
+// AccountState is one account of a pool. Fractions are from 0 to 1 or more, times Unix seconds; null is unknown.
+type AccountState struct {
+	Name       string `json:"name"`
+	AccountRef string `json:"account_ref"` // names the account in other calls; opaque
+	HasState   bool   `json:"has_state"`   // something was observed of it
+
+	Available   bool `json:"available"`
+	NearQuota   bool `json:"near_quota"`
+	Capped      bool `json:"capped"`
+	CappedFable bool `json:"capped_fable"`
+	Paused      bool `json:"paused"`
+	Disabled    bool `json:"disabled"`
+	NeedsLogin  bool `json:"needs_login"`
+	Priority    int  `json:"priority"`
+
+	Cooldown      int64    `json:"cooldown_secs_remaining"`
+	FableCooldown int64    `json:"cooldown_fable_secs_remaining"`
+	CooldownCause string   `json:"cooldown_cause,omitempty"`
+	Headroom      *float64 `json:"headroom_secs"` // with [server.pool] only
+
+	Utilization5h    *float64 `json:"utilization_5h"`
+	Utilization7d    *float64 `json:"utilization_7d"`
+	UtilizationFable *float64 `json:"utilization_7d_oi"`
+	Reset5h          *int64   `json:"reset_5h"`
+	Reset7d          *int64   `json:"reset_7d"`
+	ResetFable       *int64   `json:"reset_7d_oi"`
+	Status           *string  `json:"status"`
+	Status5h         *string  `json:"status_5h"`
+	Status7d         *string  `json:"status_7d"`
+	StatusFable      *string  `json:"status_7d_oi"`
+	Cap5h            *float64 `json:"max_utilization_5h"`
+	Cap7d            *float64 `json:"max_utilization_7d"`
+	CapFable         *float64 `json:"max_utilization_fable"`
+	Threshold5h      float64  `json:"threshold_5h"`
+	Threshold7d      float64  `json:"threshold_7d"`
+	ThresholdFable   float64  `json:"threshold_fable"`
+
+	Requests  uint64 `json:"requests"`
+	Rotations uint64 `json:"rotations"`
+	LastUsed  *int64 `json:"last_used"`
+}
+
+// refOf names an identity in the API without telling who it is.
+func refOf(key identity.Key) string {
+	sum := sha256.Sum256([]byte("account\x00" + key.String()))
+	return hex.EncodeToString(sum[:8])
+}
+
+func (a *Admin) pools() Pools {
+	answer := Pools{Providers: []ProviderState{}}
+	for _, p := range a.Providers() {
+		state := ProviderState{Provider: p.Name, Auth: p.Auth, Accounts: []AccountState{}}
+		if p.Pool != nil {
+			needsLogin := map[string]bool{}
+			for _, account := range p.Accounts {
+				_, needsLogin[account.Name()] = account.NeedsLogin()
+			}
+			for _, s := range p.Pool.Snapshot() {
+				state.Accounts = append(state.Accounts, stateOf(&s, p.Planned, needsLogin[s.Name]))
+			}
+		}
+		answer.Providers = append(answer.Providers, state)
+	}
+	return answer
+}
+
+func stateOf(s *pool.Status, planned, needsLogin bool) AccountState {
+	state := AccountState{
+		Name: s.Name, AccountRef: refOf(s.Key), HasState: !s.Quota.Unseen(),
+		Available: s.Available, NearQuota: s.NearQuota, Capped: !s.CappedUntil.IsZero(), CappedFable: !s.FableCappedUntil.IsZero(),
+		Paused: s.Paused, Disabled: s.Disabled, NeedsLogin: needsLogin, Priority: s.Priority,
+		Cooldown: seconds(s.Cooldown), FableCooldown: seconds(s.FableCooldown),
+		Status:      text(s.Quota.Aggregate()),
+		Threshold5h: s.Soft[quota.FiveHour], Threshold7d: s.Soft[quota.SevenDay], ThresholdFable: s.Soft[quota.Fable],
+		Requests: s.Requests, Rotations: s.Rotations, LastUsed: unix(s.LastUsed, !s.LastUsed.IsZero()),
+	}
+	if s.FableCooldown > 0 {
+		state.CooldownCause = s.FableCause.String()
+	}
+	if planned && !math.IsInf(s.Headroom, 0) {
+		state.Headroom = &s.Headroom
+	}
+	for w, to := range map[quota.Window]struct {
+		utilization **float64
+		reset       **int64
+		status      **string
+		cap         **float64
+	}{
+		quota.FiveHour: {&state.Utilization5h, &state.Reset5h, &state.Status5h, &state.Cap5h},
+		quota.SevenDay: {&state.Utilization7d, &state.Reset7d, &state.Status7d, &state.Cap7d},
+		quota.Fable:    {&state.UtilizationFable, &state.ResetFable, &state.StatusFable, &state.CapFable},
+	} {
+		if u, ok := s.Quota.Utilization(w); ok {
+			*to.utilization = &u
+		}
+		*to.reset = unix(s.Quota.Reset(w))
+		*to.status = text(s.Quota.Status(w))
+		if s.Caps.Set.Has(w) {
+			limit := s.Caps.At[w]
+			*to.cap = &limit
+		}
+	}
+	return state
+}
+
+// seconds rounds up, so that what is left is never shown as nothing.
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+
+func unix(t time.Time, known bool) *int64 {
+	if !known {
+		return nil
+	}
+	s := t.Unix()
+	return &s
+}
+
+func text(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func (a *Admin) showPool(w http.ResponseWriter, _ *http.Request) { writeJSON(w, a.pools()) }
+
+// find is the account that a request's path names, and its pool; it answers 404 if there is none.
+func (a *Admin) find(w http.ResponseWriter, r *http.Request) (_ Provider, _ pool.Status, ok bool) {
+	for _, p := range a.Providers() {
+		if p.Name != r.PathValue("provider") || p.Pool == nil {
+			continue
+		}
+		for _, s := range p.Pool.Snapshot() {
+			if refOf(s.Key) == r.PathValue("ref") {
+				return p, s, true
+			}
+		}
+	}
+	refuse(w, http.StatusNotFound, anthropic.TypeNotFound, "no such account: GET /admin/api/pool lists them")
+	return Provider{}, pool.Status{}, false
+}
+
+// pause pauses or resumes an account (PAU-1, ADM-4).
+func (a *Admin) pause(w http.ResponseWriter, r *http.Request) {
+	var change struct {
+		Paused *bool `json:"paused"`
+	}
+	if !readJSON(w, r, &change) {
+		return
+	}
+	if change.Paused == nil {
+		refuse(w, http.StatusBadRequest, anthropic.TypeInvalidRequest, `send {"paused": true} or {"paused": false}`)
+		return
+	}
+	if p, s, ok := a.find(w, r); ok {
+		p.Pool.Pause(s.Key, *change.Paused)
+		a.Log.Info("account paused or resumed by an administrator", "provider", p.Name, "account", s.Name, "paused", *change.Paused)
+		a.answerAccount(w, p, s.Key)
+	}
+}
+
+// clearCooldown ends an account's cooldowns (FO-13).
+func (a *Admin) clearCooldown(w http.ResponseWriter, r *http.Request) {
+	if p, s, ok := a.find(w, r); ok {
+		p.Pool.ClearCooldown(s.Key)
+		a.Log.Info("cooldown ended by an administrator", "provider", p.Name, "account", s.Name)
+		a.answerAccount(w, p, s.Key)
+	}
+}
+
+// answerAccount answers with an account as it is after a change.
+func (a *Admin) answerAccount(w http.ResponseWriter, p Provider, key identity.Key) {
+	for _, provider := range a.pools().Providers {
+		for _, s := range provider.Accounts {
+			if provider.Provider == p.Name && s.AccountRef == refOf(key) {
+				writeJSON(w, s)
+				return
+			}
+		}
+	}
+	refuse(w, http.StatusNotFound, anthropic.TypeNotFound, "the account has just left the pool")
+}
+
+const bodyLimit = 64 << 10 // bytes
+
+// readJSON reads a request's body strictly, and answers 400 if it cannot.
+func readJSON(w http.ResponseWriter, r *http.Request, to any) bool {
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyLimit))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(to); err != nil {
+		refuse(w, http.StatusBadRequest, anthropic.TypeInvalidRequest, "the body is not the JSON object that this call takes")
+		return false
+	}
+	return true
+}

@@ -1,0 +1,39 @@
+package app
+
+import (
+	"shunt/internal/account"
+	"shunt/internal/admin"
+	"shunt/internal/config"
+)
+
+// newAdmin returns the web surface, or nil where the configuration has none. Whether there is one is settled at the start
+// (CFG-51).
+func (a *App) newAdmin(cfg *config.Config) *admin.Admin {
+	if !cfg.Server.Admin.Present {
+		return nil
+	}
+	return admin.New(admin.Options{
+		Version: a.options.Version, Log: a.options.Log, Clock: a.options.Clock,
+		Settings: &cfg.Server.Admin, Loopback: cfg.Server.Bind.Addr().IsLoopback(),
+		Providers: a.adminProviders, Health: a.health, Store: account.OpenStore(a.storeDir), OAuth: a.oauth,
+	})
+}
+
+// adminProviders are the providers of the running configuration, as the web surface sees them.
+func (a *App) adminProviders() []admin.Provider {
+	running := a.serving.Load()
+	providers := make([]admin.Provider, 0, len(running.config.Providers))
+	for i := range running.config.Providers {
+		p := &running.config.Providers[i]
+		shown := admin.Provider{Name: p.Name, Auth: p.Auth, Planned: running.config.Server.Pool.Present}
+		if p.Pool() {
+			shown.Pool, shown.Accounts = a.registry.Pool(p.Name), running.accounts[p.Name]
+			shown.Serves = func(name string) bool {
+				listed, ok := p.Account(name)
+				return len(p.Accounts) == 0 || ok && listed.Credentials == "" && listed.TokenEnv == ""
+			}
+		}
+		providers = append(providers, shown)
+	}
+	return providers
+}
