@@ -33,6 +33,9 @@ type Store struct {
 // OpenStore returns the store in a directory (see [StoreDir]), which need not exist. It does not touch the disk.
 func OpenStore(dir string) *Store { return &Store{dir, state.NewDir(dir)} }
 
+// Dir is the directory that holds the entries.
+func (s *Store) Dir() string { return s.dir }
+
 // Path is where the entry of that name is, or would be.
 func (s *Store) Path(name string) string { return filepath.Join(s.dir, name+".json") }
 

@@ -24,6 +24,7 @@ const (
 type System struct {
 	Args   []string // without the program's name
 	Env    []string // as [os.Environ] gives it
+	Stdin  *os.File
 	Stdout *os.File
 	Stderr *os.File
 }
@@ -48,12 +49,14 @@ type commands struct {
 	Config   string `short:"c" placeholder:"PATH" help:"The configuration file. Without it: ./shunt.toml, ~/.config/shunt/shunt.toml or /etc/shunt/shunt.toml."`
 	LogLevel string `placeholder:"LEVEL" enum:"debug,info,warn,error," default:"" help:"What is logged: debug, info, warn or error. It outranks log.level of the configuration."`
 
-	Run     runCommand     `cmd:"" help:"Run the gateway until SIGTERM or Ctrl-C; open answers may finish. SIGHUP reloads the configuration."`
-	Check   checkCommand   `cmd:"" help:"Check the configuration and list every problem it has."`
-	Init    initCommand    `cmd:"" help:"Write a commented configuration to start from."`
-	Demo    demoCommand    `cmd:"" help:"Watch simulated accounts serve simulated coding sessions; needs no account and no network."`
-	Version versionCommand `cmd:"" help:"Print the version."`
-	Help    helpCommand    `cmd:"" help:"Explain a command."`
+	Run      runCommand      `cmd:"" help:"Run the gateway until SIGTERM or Ctrl-C; open answers may finish. SIGHUP reloads the configuration."`
+	Check    checkCommand    `cmd:"" help:"Check the configuration and list every problem it has."`
+	Login    loginCommand    `cmd:"" help:"Log in to an account and put it into the store."`
+	Accounts accountsCommand `cmd:"" help:"List and remove the accounts of the store."`
+	Init     initCommand     `cmd:"" help:"Write a commented configuration to start from."`
+	Demo     demoCommand     `cmd:"" help:"Watch simulated accounts serve simulated coding sessions; needs no account and no network."`
+	Version  versionCommand  `cmd:"" help:"Print the version."`
+	Help     helpCommand     `cmd:"" help:"Explain a command."`
 }
 
 // Main runs the command that the arguments name and returns the process's exit code.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -12,13 +13,17 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"shunt/internal/sim"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"shunt": func() {
-			os.Exit(Main(System{Args: os.Args[1:], Env: os.Environ(), Stdout: os.Stdout, Stderr: os.Stderr}))
+			os.Exit(Main(System{Args: os.Args[1:], Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}))
 		},
+		"xdg-open": browse,
+		"open":     browse,
 	})
 }
 
@@ -33,9 +38,38 @@ func TestScripts(t *testing.T) {
 			return os.Mkdir(e.WorkDir+"/home", 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"freeport": freePort, "get": get, "signal": sendSignal, "waitlog": waitLog,
+			"freeport": freePort, "get": get, "signal": sendSignal, "waitlog": waitLog, "provider": startProvider,
 		},
 	})
+}
+
+// browse is the program that opens a browser. The person in it logs in as $PERSON, denies the login if that is "nobody",
+// and without it there is no browser.
+func browse() {
+	person := sim.Person{Account: os.Getenv("PERSON")}
+	switch person.Account {
+	case "":
+		os.Exit(3)
+	case "nobody":
+		person.Account = ""
+	}
+	if _, err := person.Answer(context.Background(), os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(4)
+	}
+}
+
+// startProvider ACCOUNT... starts a simulated provider for logins.
+func startProvider(ts *testscript.TestScript, _ bool, args []string) {
+	var config sim.Config
+	for _, name := range args {
+		config.Accounts = append(config.Accounts, sim.Account{Name: name, UUID: "uuid-of-" + name})
+	}
+	server, err := sim.Start(sim.New(config))
+	ts.Check(err)
+	ts.Defer(func() { ts.Check(server.Close()) })
+	ts.Setenv("SHUNT_CLAUDE_AUTHORIZE_URL", server.URL+sim.AuthorizePath)
+	ts.Setenv("SHUNT_CLAUDE_TOKEN_URL", server.URL+sim.TokenPath)
 }
 
 // freePort VARIABLE sets the variable to a free port of 127.0.0.1.

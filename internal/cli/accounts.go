@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"shunt/internal/account"
+)
+
+type accountsCommand struct {
+	List   accountsListCommand   `cmd:"" help:"List the accounts of the store."`
+	Remove accountsRemoveCommand `cmd:"" help:"Remove accounts from the store, with their logins."`
+}
+
+type accountsListCommand struct {
+	JSON bool `help:"Print JSON."`
+}
+
+// Run lists what the store holds, without its tokens. Accounts that the configuration takes from elsewhere are not in it.
+func (k *accountsListCommand) Run(s *System) error {
+	store, err := openStore(s)
+	if err != nil {
+		return err
+	}
+	entries, err := store.Entries(context.Background())
+	if err != nil {
+		return err
+	}
+	if k.JSON {
+		return json.NewEncoder(s.Stdout).Encode(listAnswer(entries))
+	}
+	if len(entries) == 0 {
+		fmt.Fprintf(s.Stderr, "No account in %s. `shunt login claude --name NAME` adds one.\n", store.Dir())
+		return nil
+	}
+	return writeEntries(s.Stdout, entries, time.Now())
+}
+
+// writeEntries writes a table for people.
+func writeEntries(w io.Writer, entries []account.Entry, now time.Time) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tKIND\tTOKEN GOOD UNTIL\tACCOUNT")
+	for _, e := range entries {
+		kind, until, owner := "login", "unknown", e.AccountUUID
+		if e.Kind == account.SetupToken {
+			kind = "setup token"
+		}
+		if owner == "" {
+			owner = "unknown"
+		}
+		switch {
+		case e.Problem != nil:
+			kind, until, owner = "unusable", "", e.Problem.Error()
+		case !e.Expires.IsZero():
+			until = e.Expires.Local().Format("2006-01-02 15:04")
+			if e.Kind == account.SetupToken && !e.Expires.After(now) {
+				until += " (expired)" // a login is refreshed
+			}
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", e.Name, kind, until, owner)
+	}
+	return table.Flush()
+}
+
+type listedAccount struct {
+	Name             string     `json:"name"`
+	Path             string     `json:"path"`
+	Kind             *string    `json:"kind"`
+	ExpiresAt        *time.Time `json:"expires_at"`
+	UUID             *string    `json:"uuid"`
+	OrganizationUUID *string    `json:"organization_uuid"`
+	Problem          string     `json:"problem,omitempty"`
+}
+
+type accountList struct {
+	Accounts []listedAccount `json:"accounts"`
+}
+
+// listAnswer is the list for programs; what is unknown is null.
+func listAnswer(entries []account.Entry) accountList {
+	answer := accountList{Accounts: []listedAccount{}}
+	known := func(text string) *string {
+		if text == "" {
+			return nil
+		}
+		return &text
+	}
+	for _, e := range entries {
+		a := listedAccount{
+			Name: e.Name, Path: e.Path, Kind: known(string(e.Kind)), UUID: known(e.AccountUUID), OrganizationUUID: known(e.OrganizationUUID),
+		}
+		if !e.Expires.IsZero() {
+			until := e.Expires.UTC()
+			a.ExpiresAt = &until
+		}
+		if e.Problem != nil {
+			a.Problem = e.Problem.Error()
+		}
+		answer.Accounts = append(answer.Accounts, a)
+	}
+	return answer
+}
+
+type accountsRemoveCommand struct {
+	Names []string `arg:"" name:"name" help:"The accounts to remove."`
+}
+
+// Run removes what it can and reports the rest.
+func (k *accountsRemoveCommand) Run(s *System) error {
+	store, err := openStore(s)
+	if err != nil {
+		return err
+	}
+	failed := false
+	for _, name := range k.Names {
+		if err := store.Remove(context.Background(), name); err != nil {
+			fmt.Fprintf(s.Stderr, "shunt: %v\n", err)
+			failed = true
+			continue
+		}
+		fmt.Fprintf(s.Stdout, "Removed %s\n", store.Path(name))
+	}
+	if failed {
+		return errReported
+	}
+	return nil
+}
