@@ -71,3 +71,15 @@ func TestReadmeCommands(t *testing.T) {
 		t.Errorf("%v %v", info, err)
 	}
 }
+
+// What the README shows of an explanation is what `check` says of that recipe.
+func TestReadmeExplanation(t *testing.T) {
+	const end = "(end)"
+	_, shown, found := strings.Cut(strings.Join(examples(t, "README.md", "console"), end)+end, "$ ./shunt check --explain \"claude-sonnet-5-5[1m]\"\n")
+	shown, _, _ = strings.Cut(shown, end)
+	command := exec.Command("shunt", "check", "--config", "../../docs/recipes/pin-a-model.toml", "--explain", "claude-sonnet-5-5[1m]")
+	out, err := command.CombinedOutput()
+	if !found || err != nil || string(out) != shown {
+		t.Errorf("%v\ngot  %s\nshown %s", err, out, shown)
+	}
+}
