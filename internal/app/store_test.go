@@ -166,6 +166,7 @@ func TestStoreSkipsWhatCannotBeUsed(t *testing.T) {
 		"white space":  {content(" \n"), "is empty"},
 		"half-written": {content(`{"claudeAiOauth":{"accessToken":"sk-ant-oat01-ha`), "no valid JSON"},
 		"a list":       {content(`[]`), "no JSON object"},
+		"BOM":          {content("\ufeff" + `{"claudeAiOauth":{"accessToken":"sk-ant-oat01-x","expiresAt":4102444800000}}`), "no valid JSON"},
 		"plug-in only": {content(plugin), "no claudeAiOauth login"},
 		"null login":   {content(`{"claudeAiOauth":null}`), "no claudeAiOauth login"},
 		"no token":     {content(`{"claudeAiOauth":{"refreshToken":"sk-ant-ort01-lonely"}}`), "no accessToken"},
@@ -260,7 +261,7 @@ func TestStoreDirectoryComesLater(t *testing.T) {
 		w.wants("x-should-retry", r.header.Get("X-Should-Retry"), "false")
 		kind, message, _ := anthropic.ParseError([]byte(r.body))
 		w.wants("type", kind, anthropic.TypeAPI)
-		for _, part := range []string{"'anthropic'", "has no account", "mv "} {
+		for _, part := range []string{"'anthropic'", "has no account", "`shunt login claude --name NAME`"} {
 			if !strings.Contains(message, part) {
 				w.Errorf("the message does not say %q: %s", part, message)
 			}
