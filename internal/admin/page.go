@@ -114,7 +114,7 @@ func (a *Admin) poolViews(pools Pools) []poolView {
 		v := poolView{Provider: p.Provider, Auth: strings.ReplaceAll(string(p.Auth), "_", " ")}
 		for _, s := range p.Accounts {
 			account := accountView{AccountState: s, Provider: p.Provider, Bars: barsOf(&s)}
-			account.State, account.Tone, account.Until = standing(&s, now)
+			account.State, account.Tone, account.Until = Standing(&s, now)
 			if s.Headroom != nil {
 				account.Headroom = duration(*s.Headroom)
 			}
@@ -125,8 +125,8 @@ func (a *Admin) poolViews(pools Pools) []poolView {
 	return views
 }
 
-// standing is an account's state in the words of the page (ADM-6), from the strongest to the weakest.
-func standing(s *AccountState, now int64) (state, tone string, until *int64) {
+// Standing is an account's state in the words of the page (ADM-6), from the strongest to the weakest.
+func Standing(s *AccountState, now int64) (state, tone string, until *int64) {
 	after := func(seconds int64) *int64 {
 		t := now + seconds
 		return &t

@@ -13,6 +13,8 @@ import (
 
 type accountsCommand struct {
 	List   accountsListCommand   `cmd:"" help:"List the accounts of the store."`
+	Pause  pauseCommand          `cmd:"" help:"Have a running shunt send nothing to an account until it is resumed."`
+	Resume resumeCommand         `cmd:"" help:"Have a running shunt use an account again."`
 	Remove accountsRemoveCommand `cmd:"" help:"Remove accounts from the store, with their logins."`
 }
 
