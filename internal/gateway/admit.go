@@ -14,7 +14,10 @@ import (
 )
 
 // admit checks what is checked of every request, whatever it asks for.
-func (g *Gateway) admit(r *http.Request, s *State) *upstream.Failure {
+func (g *Gateway) admit(r *http.Request, s *running) *upstream.Failure {
+	if f := g.admitAddress(r); f != nil {
+		return f
+	}
 	limits := g.fixed.Limits
 	if len(r.RequestURI) > limits.MaxURLLength {
 		return fail(http.StatusRequestURITooLong, anthropic.TypeTooLarge,

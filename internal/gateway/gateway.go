@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -33,25 +34,35 @@ type Options struct {
 	Log     *slog.Logger
 	Record  func(*observe.Record) // called once for every inference request, when it has ended
 	Admin   http.Handler          // of /admin and all below it, which looks after itself; nil: off
+
+	// Usage and OAuthUsage answer GET /usage and GET /api/oauth/usage, once the gateway has let a request in; nil: off.
+	Usage, OAuthUsage http.Handler
 }
 
 // Gateway serves the endpoints.
 type Gateway struct {
 	Options
-	state    atomic.Pointer[State]
-	fixed    *config.Server
-	inFlight atomic.Int64
+	state     atomic.Pointer[running]
+	fixed     *config.Server
+	endpoints map[string]endpoint
+	inFlight  atomic.Int64
 }
 
 // New returns a gateway that serves from s.
 func New(o Options, s *State) *Gateway {
-	g := &Gateway{Options: o, fixed: &s.Config.Server}
-	g.state.Store(s)
+	g := &Gateway{Options: o, fixed: &s.Config.Server, endpoints: maps.Clone(endpoints)}
+	if o.Usage != nil {
+		g.endpoints["/usage"] = endpoint{read, (*Gateway).usage}
+	}
+	if o.OAuthUsage != nil {
+		g.endpoints["/api/oauth/usage"] = endpoint{read, (*Gateway).oauthUsage}
+	}
+	g.Swap(s)
 	return g
 }
 
 // Swap has requests that begin from now on served from s.
-func (g *Gateway) Swap(s *State) { g.state.Store(s) }
+func (g *Gateway) Swap(s *State) { g.state.Store(g.run(s)) }
 
 // Wait returns when no inference request is being served and every one is recorded, or with the context's error. New ones
 // must not come any more.
@@ -73,7 +84,7 @@ const lookInterval = 5 * time.Millisecond
 // endpoint is one path, matched exactly as it was sent (WIRE-4).
 type endpoint struct {
 	methods []string
-	serve   func(*Gateway, http.ResponseWriter, *http.Request, *State)
+	serve   func(*Gateway, http.ResponseWriter, *http.Request, *running)
 }
 
 var read = []string{http.MethodGet, http.MethodHead}
@@ -100,11 +111,11 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.Admin.ServeHTTP(w, r)
 		return
 	}
-	if fromWebPage(r) {
+	if !s.Config.Server.Clients.Present && fromWebPage(r) {
 		g.refuse(w, r, fail(http.StatusForbidden, anthropic.TypePermission, "requests of web pages of other origins are refused"))
 		return
 	}
-	e, ok := endpoints[path]
+	e, ok := g.endpoints[path]
 	if !ok {
 		g.refuse(w, r, fail(http.StatusNotFound, anthropic.TypeNotFound, "no such endpoint: GET / lists what there is"))
 		return
@@ -120,12 +131,18 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.refuse(w, r, fail(http.StatusMethodNotAllowed, anthropic.TypeInvalidRequest, "this endpoint takes "+allowed))
 }
 
-func (g *Gateway) root(w http.ResponseWriter, _ *http.Request, _ *State) {
+func (g *Gateway) root(w http.ResponseWriter, _ *http.Request, _ *running) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Write([]byte("shunt " + g.Version + ": POST /v1/messages, POST /v1/messages/count_tokens, GET /v1/models, GET /routes, GET /health\n"))
+	line := "shunt " + g.Version + ": POST /v1/messages, POST /v1/messages/count_tokens, GET /v1/models, GET /routes, GET /health"
+	for _, path := range []string{"/usage", "/api/oauth/usage"} {
+		if _, there := g.endpoints[path]; there {
+			line += ", GET " + path
+		}
+	}
+	w.Write([]byte(line + "\n"))
 }
 
-func (g *Gateway) health(w http.ResponseWriter, _ *http.Request, _ *State) {
+func (g *Gateway) health(w http.ResponseWriter, _ *http.Request, _ *running) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Write([]byte(`{"status":"ok","version":` + string(anthropic.QuoteModel(g.Version)) + "}\n"))
 }

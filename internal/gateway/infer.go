@@ -17,7 +17,7 @@ import (
 )
 
 // infer is the life of an inference request: admitted, read, routed, served, recorded.
-func (g *Gateway) infer(w http.ResponseWriter, r *http.Request, s *State) {
+func (g *Gateway) infer(w http.ResponseWriter, r *http.Request, s *running) {
 	if limit := int64(g.fixed.MaxConcurrentRequests); g.inFlight.Add(1) > limit && limit > 0 {
 		g.inFlight.Add(-1)
 		f := fail(http.StatusServiceUnavailable, anthropic.TypeOverloaded, "too many requests in flight (server.max_concurrent_requests)")
@@ -32,7 +32,8 @@ func (g *Gateway) infer(w http.ResponseWriter, r *http.Request, s *State) {
 	if session != 0 {
 		record.Session, record.SessionHash = session.String(), uint64(session)
 	}
-	outcome := g.serve(w, s, &upstream.Request{Client: r, Path: r.URL.Path, Session: session, Record: record})
+	record.Client, _ = s.client(r.Header)
+	outcome := g.serve(w, s, &upstream.Request{Client: s.withoutOurs(r), Path: r.URL.Path, Session: session, Record: record})
 	if f := outcome.Failure; f != nil {
 		record.Status, record.Error = f.Status, f.Message
 		writeFailure(w, f, record.RequestID)
@@ -44,8 +45,12 @@ func (g *Gateway) infer(w http.ResponseWriter, r *http.Request, s *State) {
 	}
 }
 
-func (g *Gateway) serve(w http.ResponseWriter, s *State, r *upstream.Request) upstream.Outcome {
+func (g *Gateway) serve(w http.ResponseWriter, s *running, r *upstream.Request) upstream.Outcome {
 	server := &s.Config.Server
+	stranger := server.Clients.Present && r.Record.Client == ""
+	if stranger && s.closed { // whatever the request says
+		return upstream.Outcome{Failure: s.needsToken()}
+	}
 	body, f := g.readBody(w, r.Client, s)
 	if f != nil {
 		return upstream.Outcome{Failure: f}
@@ -67,6 +72,9 @@ func (g *Gateway) serve(w http.ResponseWriter, s *State, r *upstream.Request) up
 	if targets[0].Model == "" {
 		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, "model is empty but for its suffix")}
 	}
+	if stranger && s.spends(targets) {
+		return upstream.Outcome{Failure: s.needsToken()}
+	}
 	if r.Path == countTokensPath {
 		targets = targets[:1] // RTE-4
 	}
@@ -78,7 +86,7 @@ func (g *Gateway) serve(w http.ResponseWriter, s *State, r *upstream.Request) up
 }
 
 // readBody reads a request's body whole, as fast as the client sends it.
-func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request, s *State) (*upstream.Body, *upstream.Failure) {
+func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request, s *running) (*upstream.Body, *upstream.Failure) {
 	isCompressed := func(encoding string) bool { return encoding != "" && !strings.EqualFold(encoding, "identity") }
 	if slices.ContainsFunc(r.Header["Content-Encoding"], isCompressed) {
 		return nil, fail(http.StatusUnsupportedMediaType, anthropic.TypeInvalidRequest,

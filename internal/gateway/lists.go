@@ -26,7 +26,11 @@ type modelEntry struct {
 
 // models lists the configured models and then, without repeating any, what the default provider has at present. Where that
 // cannot be had in time, the configured ones are the whole list.
-func (g *Gateway) models(w http.ResponseWriter, r *http.Request, s *State) {
+func (g *Gateway) models(w http.ResponseWriter, r *http.Request, s *running) {
+	if f := s.authenticate(r.Header); f != nil {
+		g.refuse(w, r, f)
+		return
+	}
 	seen := map[string]bool{}
 	entries := []modelEntry{}
 	add := func(id, name string) {
@@ -41,7 +45,7 @@ func (g *Gateway) models(w http.ResponseWriter, r *http.Request, s *State) {
 	if live, ok := s.Upstreams[s.Config.Server.DefaultProvider].(lister); ok {
 		ctx, cancel := context.WithTimeout(r.Context(), listTimeout)
 		defer cancel()
-		list, err := live.Models(ctx, r.Header)
+		list, err := live.Models(ctx, s.withoutOurs(r).Header)
 		if err != nil {
 			g.Log.Debug("the live list of models is left out", "error", err)
 		}
@@ -69,7 +73,11 @@ type routeEntry struct {
 }
 
 // routes lists what the configuration says about models, in the order in which it counts (RTE-1).
-func (g *Gateway) routes(w http.ResponseWriter, _ *http.Request, s *State) {
+func (g *Gateway) routes(w http.ResponseWriter, r *http.Request, s *running) {
+	if f := s.authenticate(r.Header); f != nil {
+		g.refuse(w, r, f)
+		return
+	}
 	entries := []routeEntry{}
 	for _, m := range s.Config.Models {
 		for _, t := range m.Upstreams {

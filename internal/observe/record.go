@@ -14,6 +14,7 @@ type Record struct {
 	Time      time.Time `json:"time"` // of arrival
 	RequestID string    `json:"request_id"`
 	Session   string    `json:"session,omitempty"` // 8 hex digits of a hash
+	Client    string    `json:"client,omitempty"`  // whose token of shunt's came with the request (AUTH-2)
 	Path      string    `json:"path"`
 
 	SessionHash uint64 `json:"-"` // the whole of the hash, 0 without a session
@@ -115,6 +116,7 @@ func (r *Record) Log(ctx context.Context, log *slog.Logger) {
 	}
 	text("request_id", r.RequestID)
 	text("session", r.Session)
+	text("client", r.Client)
 	text("path", r.Path)
 	text("provider", r.Provider)
 	text("account", r.Account)
