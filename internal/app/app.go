@@ -83,6 +83,12 @@ func New(cfg *config.Config, o Options) (*App, error) {
 	if a.admin = a.newAdmin(cfg); a.admin != nil {
 		served.Admin = a.admin
 	}
+	if cfg.Server.Usage {
+		served.Usage = usage.Summary(a.usage)
+	}
+	if cfg.Server.OAuthUsage {
+		served.OAuthUsage = usage.Bars(a.usage)
+	}
 	a.gateway = gateway.New(served, a.assemble(cfg))
 	server := &cfg.Server
 	a.server = &http.Server{
