@@ -77,6 +77,29 @@ func TestDetours(t *testing.T) {
 	}
 }
 
+// The last row of the long throttle: accounts that rest are no way out of it.
+func TestNoDetourToARestingAccount(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
+		home := w.mustServe("s", plainModel)
+		for w.state("a").Cooldown+w.state("b").Cooldown == 0 {
+			for _, name := range []string{"a", "b"} {
+				if name != home {
+					w.provider.Inject(name, sim.ServerError(500).Times(1))
+				}
+			}
+			w.ask("", plainModel, true)
+		}
+		w.provider.Clear("a")
+		w.provider.Clear("b")
+		before := w.seen()
+		w.provider.Inject(home, sim.Throttled("20").Times(1))
+		r := w.ask("s", plainModel, true)
+		if calls := w.calls(before); r.status != 200 || r.account != home || r.took != 20*time.Second || len(calls) != 2 {
+			w.Errorf("%d by %s after %v, calls %v", r.status, r.account, r.took, calls)
+		}
+	})
+}
+
 // FO-0b, the rows of the long throttle: no wait for an account whose host has turned out to be down.
 func TestNoWaitForAHostThatIsDown(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
