@@ -104,14 +104,20 @@ func (s *witnesses) take() map[string]http.Header {
 // The origins at which the witnesses are asked.
 var origins = map[byte]string{'A': "127.0.0.1:8101", 'B': "127.0.0.1:8102"}
 
+// What a client presents besides its token of shunt's, which is in the header for it, or in the place of a credential of its own.
 var clients = map[string]http.Header{
-	"none":          minimal,
-	"authorization": with(minimal, "Authorization", "Bearer the-clients-own"),
-	"x-api-key":     with(minimal, "X-Api-Key", "the-clients-own-key"),
-	"both":          with(minimal, "Authorization", "Bearer the-clients-own", "X-Api-Key", "the-clients-own-key"),
+	"none":          with(minimal, "X-Team-Token", shuntsToken),
+	"authorization": with(minimal, "X-Team-Token", shuntsToken, "Authorization", "Bearer the-clients-own"),
+	"x-api-key":     with(minimal, "X-Team-Token", shuntsToken, "X-Api-Key", "the-clients-own-key"),
+	"both":          with(minimal, "X-Team-Token", shuntsToken, "Authorization", "Bearer the-clients-own", "X-Api-Key", "the-clients-own-key"),
+	"token, bearer": with(minimal, "Authorization", "Bearer "+shuntsToken),
+	"token, key":    with(minimal, "X-Api-Key", shuntsToken),
+	"token and key": with(minimal, "Authorization", "Bearer "+shuntsToken, "X-Api-Key", "the-clients-own-key"),
 }
 
-// CHN-4: whatever the upstreams of a chain are, wherever they are and whatever the client presents, each sees the
+const shuntsToken = "the-clients-token-of-shunt"
+
+// CHN-4, WIRE-2, WIRE-3: whatever the upstreams of a chain are, wherever they are and whatever the client presents, each sees the
 // credential that is meant for it and no other party's, in no header.
 func TestWhoMaySeeWhichCredential(t *testing.T) {
 	want, checked := cells(whoMaySee), map[cell]int{}
@@ -165,10 +171,11 @@ func inChain(t *testing.T, kinds []string, at string, test func(*world, *witness
 			upstreams = append(upstreams, poolAt(base, string(rune('a'+i))))
 		}
 	}
-	inWorld(t, sim.Config{Accounts: accountsOf(3)}, chainOf(upstreams...), func(w *world) { test(w, seen) }, func(w *world) {
+	inWorld(t, sim.Config{Accounts: accountsOf(3)}, chainOf(upstreams...)+"[server.auth]\nheader = \"x-team-token\"\n", func(w *world) { test(w, seen) }, func(w *world) {
 		for _, address := range origins {
 			w.serve(address, seen)
 		}
+		w.env = append(w.env, "SHUNT_CLIENT_TOKENS=ann:"+shuntsToken)
 		for i := range kinds {
 			w.env = append(w.env, fmt.Sprintf("KEY_%d=paid-key-%d", i, i))
 		}
@@ -179,7 +186,9 @@ func inChain(t *testing.T, kinds []string, at string, test func(*world, *witness
 func (w *world) credential(whose string, i int, kind string, client http.Header) http.Header {
 	switch {
 	case whose == "client":
-		return credentialsIn(client)
+		theirs := credentialsIn(client)
+		maps.DeleteFunc(theirs, func(_ string, values []string) bool { return strings.HasSuffix(values[0], shuntsToken) })
+		return theirs
 	case whose == "own" && kind == "claude_oauth":
 		return http.Header{"Authorization": {"Bearer " + w.provider.Token(string(rune('a'+i)))}}
 	case whose == "own" && i == 1:
@@ -203,7 +212,7 @@ func credentialsIn(h http.Header) http.Header {
 // showsNoOther looks for every credential that there is but the allowed one, anywhere in the header.
 func (w *world) showsNoOther(shown http.Header, whose string, at int, kind string) {
 	w.Helper()
-	foreign := map[string]bool{"the-clients-own": whose != "client"}
+	foreign := map[string]bool{"the-clients-own": whose != "client", shuntsToken: true}
 	for i := range 3 {
 		foreign[fmt.Sprintf("paid-key-%d", i)] = i != at || kind != "api_key"
 		foreign[w.provider.Token(string(rune('a'+i)))] = i != at || kind != "claude_oauth"
