@@ -70,9 +70,9 @@ func (c *claude) start(t *testing.T, args ...string) *running {
 }
 
 // ask begins a conversation, and reply goes on with it.
-func (c *claude) ask(t *testing.T, prompt string) turn {
+func (c *claude) ask(t *testing.T, prompt string, args ...string) turn {
 	t.Helper()
-	return <-c.start(t, prompt).over
+	return <-c.start(t, append(args, prompt)...).over
 }
 
 func (c *claude) reply(t *testing.T, prompt string) turn {

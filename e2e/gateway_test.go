@@ -56,6 +56,12 @@ const pool = `auth = "claude_oauth"`
 // address, and waits until it serves. When the test ends, shunt must stop in peace and must have told no token.
 func startGateway(t *testing.T, p *provider, accounts store, lines string, env ...string) *gateway {
 	t.Helper()
+	return startConfigured(t, p, accounts, fmt.Sprintf("[providers.anthropic]\nbase_url = %q\n%s\n", p.url, lines), env...)
+}
+
+// startConfigured is startGateway with the tables of a configuration besides [server] and [log].
+func startConfigured(t *testing.T, p *provider, accounts store, tables string, env ...string) *gateway {
+	t.Helper()
 	home := t.TempDir()
 	address := freeAddress(t)
 	g := &gateway{
@@ -64,7 +70,7 @@ func startGateway(t *testing.T, p *provider, accounts store, lines string, env .
 		exited:   make(chan struct{}),
 	}
 	config := filepath.Join(home, "shunt.toml")
-	writeFile(t, config, fmt.Appendf(nil, "[server]\nbind = %q\n\n[log]\nrequests = \"requests.jsonl\"\n\n[providers.anthropic]\nbase_url = %q\n%s\n", address, p.url, lines))
+	writeFile(t, config, fmt.Appendf(nil, "[server]\nbind = %q\n\n[log]\nrequests = \"requests.jsonl\"\n\n%s", address, tables))
 
 	g.cmd = exec.Command(shuntPath, "run", "--config", config)
 	g.cmd.Dir, g.cmd.Stderr = home, &g.log
