@@ -4,7 +4,7 @@
 //
 // A [Keeper] owns everything and is safe for concurrent use, also beside other processes that hold the same files. It
 // chooses no account and judges no response: the scheduler and the attempt loop do, and tell it what they learned. It
-// does not log anybody in.
+// does not log anybody in; what a login brought is put into the account store with a [Store].
 package account
 
 import (

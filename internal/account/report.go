@@ -43,7 +43,7 @@ func (s *source) conditions() map[string]string {
 	}
 	about := "account " + s.titles[0]
 	if s.mark != "" {
-		holding[about+" needs login"] = s.mark
+		holding[about+" needs login"] = s.mark + s.remedy()
 	}
 	if s.refreshErr != nil {
 		holding[about+" cannot be refreshed"] = s.refreshErr.Error()
@@ -53,6 +53,14 @@ func (s *source) conditions() map[string]string {
 			"its new login is only in memory and is lost when shunt ends, because %s cannot be written: %v", s.place, s.writeErr)
 	}
 	return holding
+}
+
+// remedy is what a person can do about a mark, where one command does it.
+func (s *source) remedy() string {
+	if name, ok := entryName(s.name); ok && s.dir == s.keeper.storeDir {
+		return fmt.Sprintf("; `shunt login claude --name %s` logs in again", name)
+	}
+	return ""
 }
 
 // title is the name of the source in the log.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -230,4 +231,29 @@ func TestStoreRemove(t *testing.T) {
 	if entries, err := s.Entries(t.Context()); err != nil || len(entries) != 1 || entries[0].Name != "other" {
 		t.Errorf("%+v (%v)", entries, err)
 	}
+}
+
+// TOK-7: whoever is told that an account of the store needs a login is told how, and for a file elsewhere nothing wrong.
+func TestNeedsLoginNamesTheCommand(t *testing.T) {
+	in(t, func(w *world) {
+		w.write("work.json", file("tok-oat-w#0", "tok-ort-w#0", time.Now()))
+		if _, err := w.disk.open("/home").Put(w.Context(), "mine.json", []byte(file("tok-oat-m#0", "tok-ort-m#0", time.Now()))); err != nil {
+			w.Fatal(err)
+		}
+		accounts, _ := w.keeper.Resolve(sets{"p": {{Name: "work"}, {Name: "mine", Credentials: "/home/mine.json"}}})
+		for _, a := range accounts["p"] {
+			token, err := a.Token(w.Context())
+			w.fails(token, err, account.ErrNeedsLogin)
+		}
+		var got []string
+		for _, c := range w.health.List() {
+			got = append(got, c.Name+": "+c.Detail)
+		}
+		slices.Sort(got)
+		if len(got) != 2 || strings.Contains(got[0], "shunt login") || !strings.HasPrefix(got[0], "account p/mine needs login: ") ||
+			!strings.HasSuffix(got[1], "; `shunt login claude --name work` logs in again") {
+			w.Errorf("conditions %q", got)
+		}
+		w.close()
+	})
 }

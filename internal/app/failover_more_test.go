@@ -310,7 +310,7 @@ func TestEmptyPools(t *testing.T) {
 		accounts   int
 		words      []string
 	}{
-		{"no account", poolOf(""), 0, []string{"'anthropic'", "no account", "mv "}},
+		{"no account", poolOf(""), 0, []string{"'anthropic'", "no account", "`shunt login claude --name NAME`"}},
 		{"all disabled", poolOf("[[providers.anthropic.accounts]]\nname = \"a\"\ndisabled = true\n[[providers.anthropic.accounts]]\nname = \"b\"\ndisabled = true\n"), 2, []string{"'anthropic'", "disabled = true", "configuration"}},
 	} {
 		inWorld(t, sim.Config{Accounts: accountsOf(c.accounts)}, c.toml, func(w *world) {

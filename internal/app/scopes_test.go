@@ -31,7 +31,7 @@ func TestScopedNamesThatTheStoreHasNot(t *testing.T) {
 		if got.status != 503 || kind != anthropic.TypeAPI || got.header.Get("X-Should-Retry") != "false" || strings.Contains(message, w.store) {
 			w.Errorf("%d %v %s", got.status, got.header, got.body)
 		}
-		for _, word := range append(words, "'one'", "mv ") {
+		for _, word := range append(words, "'one'", "`shunt login claude --name ") {
 			if !strings.Contains(message, word) {
 				w.Errorf("%q does not say %q", message, word)
 			}
@@ -40,7 +40,7 @@ func TestScopedNamesThatTheStoreHasNot(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: accountsOf(1)}, chainOf(scope), func(w *world) {
 		for range 2 { // the second is one of a pool that rests
 			for _, path := range []string{sim.MessagesPath, sim.CountTokensPath} {
-				empty(w, w.send(path, minimal, bodyFor(plainModel, true)), "later, never", "later.json")
+				empty(w, w.send(path, minimal, bodyFor(plainModel, true)), "later, never", "--name later`")
 			}
 		}
 		w.wants("calls", w.seen(), 0)

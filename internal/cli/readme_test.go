@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"shunt/internal/config"
+	"shunt/internal/sim"
 )
 
 // examples are the fenced blocks of a language in a document of the project.
@@ -44,21 +45,32 @@ func TestReadmeConfigurations(t *testing.T) {
 
 // The commands that the README has a person type work, one block after the other, in one home.
 func TestReadmeCommands(t *testing.T) {
+	provider := sim.New(sim.Config{Accounts: []sim.Account{{Name: "a"}, {Name: "b"}}})
+	server, err := sim.Start(provider)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
 	home := t.TempDir()
-	login := filepath.Join(home, "claude-work")
-	if err := os.Mkdir(login, 0o700); err != nil {
+	spare := filepath.Join(home, "claude-spare")
+	if err := os.Mkdir(spare, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(login, ".credentials.json"), []byte("{}"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(spare, ".credentials.json"), provider.Credentials("b"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	// A person has a terminal, at which Enter chooses the browser.
+	const shunt = "shunt_() { [ \"$1\" != login ] || set -- \"$@\" --mode oauth; command shunt \"$@\"; }\n"
 	var script strings.Builder
-	script.WriteString("set -eu\nmake() { :; }\nshunt_() { command shunt \"$@\"; }\n")
+	script.WriteString("set -eu\nmake() { :; }\n" + shunt)
 	for _, block := range examples(t, "README.md", "sh") {
 		script.WriteString(strings.ReplaceAll(block, "./shunt", "shunt_"))
 	}
 	command := exec.Command("sh", "-c", script.String())
-	command.Dir, command.Env = home, []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}
+	command.Dir, command.Env = home, []string{
+		"HOME=" + home, "PATH=" + os.Getenv("PATH"), "PERSON=a",
+		"SHUNT_CLAUDE_AUTHORIZE_URL=" + server.URL + sim.AuthorizePath, "SHUNT_CLAUDE_TOKEN_URL=" + server.URL + sim.TokenPath,
+	}
 	out, err := command.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -66,9 +78,15 @@ func TestReadmeCommands(t *testing.T) {
 	if !strings.Contains(string(out), "config ok") || !strings.Contains(string(out), ".config/shunt/shunt.toml") {
 		t.Errorf("%s", out)
 	}
-	info, err := os.Stat(filepath.Join(home, ".shunt/accounts/claude/work.json"))
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v %v", info, err)
+	for name, token := range map[string]string{"work": provider.Token("a"), "spare": provider.Token("b")} {
+		file := filepath.Join(home, ".shunt/accounts/claude", name+".json")
+		text, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(text), token) {
+			t.Errorf("%s: %s (%v)", name, text, err)
+		}
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%v %v", info, err)
+		}
 	}
 }
 

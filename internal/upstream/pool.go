@@ -84,12 +84,12 @@ func (p *Pool) emptyPool(v pool.Verdict, missing []string) *Failure {
 	switch {
 	case len(missing) > 0:
 		slices.Sort(missing)
-		message = fmt.Sprintf("provider '%s' has no account: the account store has no %s; `mv CREDENTIALS "+
-			"~/.shunt/accounts/claude/%s.json` adds a Claude Code credentials file, which is used within a second",
+		message = fmt.Sprintf("provider '%s' has no account: the account store has no %s; `shunt login claude "+
+			"--name %s` adds it, and it is used within a second",
 			p.name, strings.Join(missing, ", "), missing[0])
 	case v.Disabled == 0 && v.Paused == 0:
-		message = fmt.Sprintf("provider '%s' has no account: `mv CREDENTIALS ~/.shunt/accounts/claude/NAME.json` adds a Claude "+
-			"Code credentials file to the store, where it is used within a second", p.name)
+		message = fmt.Sprintf("provider '%s' has no account: `shunt login claude --name NAME` adds one to the account "+
+			"store, where it is used within a second", p.name)
 	case v.Paused == 0:
 		message = fmt.Sprintf("every account of provider '%s' is disabled: remove `disabled = true` from one in the "+
 			"configuration; the change is taken at once", p.name)
