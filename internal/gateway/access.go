@@ -130,10 +130,11 @@ func (s *running) withoutOurs(r *http.Request) *http.Request {
 			drop(name)
 		}
 	}
-	isOurs := func(value string) bool {
-		_, whole := s.own.holder(strings.TrimSpace(value))
-		_, borne := s.own.holder(bearer(value))
-		return whole || borne
+	isOurs := func(value string) bool { // with whatever scheme before it
+		return slices.ContainsFunc(strings.Fields(value), func(part string) bool {
+			_, ours := s.own.holder(part)
+			return ours
+		})
 	}
 	for _, name := range []string{"Authorization", "X-Api-Key"} {
 		if slices.ContainsFunc(r.Header[name], isOurs) {

@@ -207,6 +207,7 @@ func TestOwnTokensStayHere(t *testing.T) {
 		{[]string{"Authorization: Bearer ann-token", "X-Api-Key: their-key"}, []string{"X-Api-Key: their-key"}},
 		{[]string{"Authorization: bearer  ann-token"}, nil},
 		{[]string{"Authorization: ann-token"}, nil},
+		{[]string{"Authorization: Token\tann-token"}, nil},
 		{[]string{"Authorization: Bearer theirs", "X-Api-Key: bob-token"}, []string{"Authorization: Bearer theirs"}},
 		{[]string{"X-Api-Key: root-token"}, nil},
 		{[]string{"Authorization: Bearer root-token"}, nil},
