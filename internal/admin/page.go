@@ -50,8 +50,10 @@ func (a *Admin) page(w http.ResponseWriter, r *http.Request) {
 	}
 	show(w, http.StatusOK, "admin.tmpl", struct {
 		CSRF, Version string
+		Now           int64   // of shunt's clock, Unix milliseconds
+		Speed         float64 // of that clock
 		Parts         []part
-	}{session.csrf, a.Version, a.parts()})
+	}{session.csrf, a.Version, a.Clock.Now().UnixMilli(), float64(time.Second) / float64(a.Clock.Scale(time.Second)), a.parts()})
 }
 
 func show(w http.ResponseWriter, status int, name string, data any) {

@@ -105,6 +105,7 @@ func (k *demoCommand) intro(st *stage) []string {
 		"Join in with a real Claude Code (its answers are simulated, too):",
 		"  export ANTHROPIC_BASE_URL=" + st.url,
 		"  export ANTHROPIC_AUTH_TOKEN=any",
+		"Dashboard: " + st.url + "/admin with the token " + st.adminToken,
 		"Edit " + st.configFile + " and watch. Ctrl-C ends the demo.",
 		"",
 	}

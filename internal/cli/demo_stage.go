@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -92,6 +93,7 @@ type stage struct {
 	listener   net.Listener // of the gateway
 	url        string       // of the gateway
 	configFile string
+	adminToken string
 
 	closers []func() error // in the order of opening
 }
@@ -153,7 +155,11 @@ func (s *stage) build(home, providerURL string, log *slog.Logger) error {
 		return err
 	}
 	// The gateway sees nothing of the user's own environment: neither accounts nor settings.
-	env := []string{"HOME=" + home, "SHUNT_CLAUDE_ACCOUNTS_DIR=" + store, "SHUNT_CLAUDE_TOKEN_URL=" + providerURL + sim.TokenPath}
+	s.adminToken = rand.Text()
+	env := []string{
+		"HOME=" + home, "SHUNT_CLAUDE_ACCOUNTS_DIR=" + store, "SHUNT_CLAUDE_TOKEN_URL=" + providerURL + sim.TokenPath,
+		"SHUNT_ADMIN_TOKENS=demo:" + s.adminToken,
+	}
 	cfg, _, err := config.Load(config.Options{Path: s.configFile, Env: env})
 	if err != nil {
 		return err
@@ -181,6 +187,9 @@ shutdown_timeout_seconds = 2
 
 [server.pool]
 usage_refresh_seconds = 300   # of the accounts' time
+
+[server.admin]
+session_ttl_secs = 2592000    # of the accounts' time, too
 
 [providers.%s]
 auth = "claude_oauth"

@@ -26,8 +26,11 @@ function alive(on, text) {
 	$("live").textContent = text;
 }
 
+// Times are those of shunt's clock, which runs faster than the browser's in the demo.
+const [began, speed] = document.querySelector("meta[name=clock]").content.split(" ").map(Number);
+
 function countDown() {
-	const now = Date.now() / 1000;
+	const now = (began + performance.now() * speed) / 1000;
 	for (const time of document.querySelectorAll("[data-until]")) {
 		const left = Math.round(time.dataset.until - now);
 		time.textContent = left > 0 ? (time.dataset.before ?? "") + inWords(left) : "";
