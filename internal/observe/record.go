@@ -28,6 +28,7 @@ type Record struct {
 	End       End        `json:"end,omitempty"`
 	Error     string     `json:"error,omitempty"`    // the message of shunt's own answer
 	Attempts  int        `json:"attempts,omitempty"` // calls of an upstream
+	Calls     []Call     `json:"-"`                  // these calls, in their order
 	Rotations []Rotation `json:"rotations,omitempty"`
 	Move      *Move      `json:"move,omitempty"`    // of the session, with this request
 	TTFB      Millis     `json:"ttfb_ms,omitempty"` // from arrival to the first byte for the client
@@ -37,10 +38,22 @@ type Record struct {
 	Tokens    *Tokens    `json:"tokens,omitempty"`  // nil: the answer did not tell
 }
 
-// Rotation is one step to another account.
+// Call is one call of an upstream, for metrics and traces.
+type Call struct {
+	Provider, Account, Model string // no Account where there is but one credential; the model that was asked for
+
+	Began  time.Time
+	Head   time.Duration // from there until the head of the answer came, or it was clear that none would
+	Took   time.Duration // until the call was given up; 0: its answer is the client's, and it ends with the request
+	Status int           // 0: there was no answer
+	Result string        // what that meant: "success", or a reason such as those of rotations
+}
+
+// Rotation is one step to another account, or to another upstream.
 type Rotation struct {
-	From   string `json:"from"` // the account that was left
-	Reason string `json:"reason"`
+	Provider string `json:"-"`    // of the account; empty: From is an upstream
+	From     string `json:"from"` // what was left
+	Reason   string `json:"reason"`
 }
 
 func (r Rotation) String() string { return r.From + ": " + r.Reason }

@@ -174,16 +174,17 @@ type reply struct {
 
 // ask calls the upstream once.
 func (x *exchange) ask(a *attempt) reply {
-	x.r.Record.Attempts++
 	header := requestHeader(x.r.Client.Header, Bearer(a.token))
 	addBeta(header, oauthBeta)
 	if x.r.Scan.Stream || x.r.restore() != "" {
 		header["Accept-Encoding"] = []string{"identity"}
 	}
 	a.sent = x.clock.Now()
+	x.r.call(a.Name)
 	response, err := x.transport.send(x.r.Client.Context(), call{
 		url: target(x.base, x.r), header: header, body: x.r.Body, edits: x.r.edits(a.account.UUID()), ttfb: x.r.ttfb(), fresh: a.fresh,
 	})
+	x.r.heard(response, err)
 	switch {
 	case x.r.gone():
 		if response != nil {
@@ -204,10 +205,13 @@ func (x *exchange) ask(a *attempt) reply {
 	if response.StatusCode == http.StatusForbidden && refusesCredential(decoded(response.Header, peek(response))) {
 		class = credentialRefused
 	}
-	if claudeRules[class].then != relayIt {
+	relays := claudeRules[class].then == relayIt
+	final := !x.r.chained || tellingOf(response.StatusCode) == stops
+	x.r.meant(class, relays && final)
+	if !relays {
 		return reply{class: class, kept: keep(response)}
 	}
-	if x.r.chained && tellingOf(response.StatusCode) != stops {
+	if !final {
 		return reply{answered: true, Outcome: x.relayKept(a, keep(response))}
 	}
 	return x.relay(a, class, response)
@@ -232,6 +236,7 @@ func (x *exchange) relay(a *attempt, class class, response *http.Response) reply
 	})
 	if result.Refusal != "" {
 		class, status := classifyRefusal(result.Refusal)
+		x.r.meant(class, false)
 		return reply{class: class, kept: keepRefused(response, result.Head, status)}
 	}
 	response.Body.Close()
@@ -274,7 +279,7 @@ func (x *exchange) giveUp(a *attempt, class class, k *kept) {
 	if class == credentialRefused {
 		a.account.MarkNeedsLogin(a.token, "the provider refuses the credential (403)")
 	}
-	x.r.Record.Rotations = append(x.r.Record.Rotations, observe.Rotation{From: a.Name, Reason: class.String()})
+	x.r.Record.Rotations = append(x.r.Record.Rotations, observe.Rotation{Provider: x.name, From: a.Name, Reason: class.String()})
 }
 
 // rest cools an account as its class says.

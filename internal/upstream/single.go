@@ -36,12 +36,10 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 		header["Accept-Encoding"] = []string{"identity"}
 	}
 	c := call{url: target(s.base, r), header: header, body: r.Body, edits: r.edits(""), ttfb: r.ttfb()}
-	r.Record.Attempts++
-	response, err := s.transport.send(r.Client.Context(), c)
+	response, err := s.send(r, c)
 	if err != nil && !errors.Is(err, errHeaderTimeout) && !r.gone() {
 		c.fresh = true
-		r.Record.Attempts++
-		response, err = s.transport.send(r.Client.Context(), c)
+		response, err = s.send(r, c)
 	}
 	switch {
 	case r.gone():
@@ -77,4 +75,15 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 	})
 	r.record(response.StatusCode, result)
 	return Outcome{Broken: result.Broken}
+}
+
+func (s *Single) send(r *Request, c call) (*http.Response, error) {
+	r.call("")
+	response, err := s.transport.send(r.Client.Context(), c)
+	r.heard(response, err)
+	if err == nil && !r.gone() {
+		class := classify(response.StatusCode, anthropic.ParseRateLimit(response.Header), false)
+		r.meant(class, !r.chained || tellingOf(response.StatusCode) == stops)
+	}
+	return response, err
 }
