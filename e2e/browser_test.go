@@ -153,7 +153,7 @@ func TestDashboard(t *testing.T) {
 
 	// Bars fill while sessions work, and show where threshold and cap are.
 	g.work(t, 6)
-	d.until("a bar fills", `[...document.querySelectorAll('.bar')].some((b) => /5h window: [1-9]/.test(b.getAttribute('aria-label')) && b.querySelector('line.cap') && b.querySelector('line.soft'))`)
+	d.until("a bar fills", `[...document.querySelectorAll('.bar')].some((b) => /5h window: [1-9]/.test(b.getAttribute('aria-label')) && b.querySelector('line.cap').getAttribute('x1') === '90.00' && b.querySelector('line.soft').getAttribute('x1') === '80.00')`)
 	d.says(".used", "cap 90 %")
 	d.says("#requests td", model)
 	d.picture("dashboard")

@@ -164,7 +164,8 @@ type barView struct {
 	Text   string // beside the bar: "30 % · cap 50 %"
 	Label  string // for those who cannot see it
 	Soft   float64
-	Cap    *float64
+	Capped bool // whether there is a cap
+	Cap    float64
 	Reset  *int64
 	Tone   string
 }
@@ -184,10 +185,9 @@ func barsOf(s *AccountState) []barView {
 		}
 		b.Label = fmt.Sprintf("%s window: %s used, threshold %.0f %%", window, b.Text, b.Soft)
 		if limit != nil {
-			at := 100 * *limit
-			b.Cap = &at
-			b.Text += fmt.Sprintf(" · cap %.0f %%", at)
-			b.Label += fmt.Sprintf(", cap %.0f %%", at)
+			b.Capped, b.Cap = true, 100**limit
+			b.Text += fmt.Sprintf(" · cap %.0f %%", b.Cap)
+			b.Label += fmt.Sprintf(", cap %.0f %%", b.Cap)
 		}
 		return b
 	}
@@ -238,6 +238,8 @@ func millis(m observe.Millis) string {
 	switch {
 	case d == 0:
 		return ""
+	case d < time.Millisecond:
+		return "< 1 ms"
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	}

@@ -109,7 +109,7 @@ async function explain(provider, query) {
 		const windows = c.windows.filter((w) => w.governs && w.utilization !== null)
 			.map((w) => `${w.window} ${Math.round(100 * w.utilization)} % of ${Math.round(100 * w.threshold)} %`);
 		const words = [
-			spoken(c.group), c.reason && spoken(c.reason), c.behind && "behind by " + spoken(c.behind), `priority ${c.priority}`, ...windows,
+			spoken(c.group), c.reason && spoken(c.reason), c.behind && (c.behind === "lead" ? "" : "behind by " + spoken(c.behind)), `priority ${c.priority}`, ...windows,
 			c.headroom_secs !== null && "headroom " + (c.headroom_secs < 0 ? "-" : "") + (inWords(Math.abs(Math.round(c.headroom_secs))) || "0s"),
 			c.cooldown_secs_remaining > 0 && `cooling ${inWords(c.cooldown_secs_remaining)} (${spoken(c.cooldown_cause)})`,
 			c.ramp_denied && "its ramp admits no more at this moment",
