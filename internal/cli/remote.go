@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"shunt/internal/admin"
-	"shunt/internal/anthropic"
 	"shunt/internal/config"
 	"shunt/internal/secret"
 )
@@ -102,8 +101,13 @@ func (r *remote) call(ctx context.Context, method, path string, body, to any) er
 	case response.StatusCode == http.StatusNotFound && path == poolPath:
 		return errors.New("this shunt has no admin API: add [server.admin] to its configuration and start it again")
 	case response.StatusCode != http.StatusOK:
-		_, message, _ := anthropic.ParseError(text)
-		return fmt.Errorf("shunt answers %d: %s", response.StatusCode, message)
+		var refusal struct {
+			Error struct {
+				Message string `json:"message"`
+			} `json:"error"`
+		}
+		_ = json.Unmarshal(text, &refusal) // what is no refusal of shunt's has no message
+		return fmt.Errorf("shunt answers %d: %s", response.StatusCode, refusal.Error.Message)
 	case to != nil:
 		if err := json.Unmarshal(text, to); err != nil {
 			return fmt.Errorf("that is no answer of shunt's: %w", err)
