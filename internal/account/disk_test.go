@@ -143,6 +143,7 @@ func TestDiskFails(t *testing.T) {
 		w.resolve("no directory", sets{"p": nil}, []string{"a store::a "}, "the account store cannot be read: permission denied")
 		w.resolve("again", sets{"p": nil}, []string{"a store::a "})
 		*list = nil
+		time.Sleep(2 * time.Second)
 		w.wants("token", w.token(w.account()), "tok-oat-a#2")
 		w.conditions()
 		w.close()

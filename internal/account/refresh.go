@@ -17,6 +17,9 @@ const (
 
 	firstRest   = 5 * time.Second // after a failed refresh, doubled with each further one
 	longestRest = time.Minute
+
+	// The same where requests wait for it. They may come by the hundred, and a pool of one account sends them all here.
+	demandRest = 2 * time.Second
 )
 
 // flight is one refresh, which all who need it wait for.
@@ -100,7 +103,7 @@ func (s *source) refresh(old Token) error {
 	case !c.refreshable():
 		return ErrNotRefreshable
 	}
-	if err := s.forbidden(); err != nil {
+	if err := cmp.Or(s.forbidden(), s.justFailed()); err != nil {
 		return err
 	}
 	return s.exchange(ctx, c)
@@ -160,10 +163,21 @@ func (s *source) fail(err error) error {
 	s.refreshErr = err
 	rest := min(firstRest<<min(s.failures, 10), longestRest)
 	s.failures++
-	s.restUntil = s.keeper.clock.Now().Add(rest)
+	s.failedAt = s.keeper.clock.Now()
+	s.restUntil = s.failedAt.Add(rest)
 	s.mu.Unlock()
 	s.report()
 	return err
+}
+
+// justFailed is why the last refresh failed, if that was only a moment ago.
+func (s *source) justFailed() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refreshErr != nil && s.keeper.clock.Now().Before(s.failedAt.Add(demandRest)) {
+		return s.refreshErr
+	}
+	return nil
 }
 
 // forbidden says why a refresh must not be tried before the credential changes (TOK-7).

@@ -47,6 +47,7 @@ type source struct {
 	refused    secret.String // the refresh token that the provider will not take again
 	refreshErr error         // why the last refresh failed
 	failures   int           // refreshes that failed in a row
+	failedAt   time.Time     // when the last of them did
 	restUntil  time.Time     // no refresh in the background before
 
 	flight *flight // the refresh that runs

@@ -155,6 +155,7 @@ func TestRefreshIsBounded(t *testing.T) {
 		w.fails(token, err, context.DeadlineExceeded)
 		w.wants("took", time.Since(start), 30*time.Second)
 
+		time.Sleep(2 * time.Second)
 		go func() { _, _ = a.Token(w.Context()) }()
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(w.Context(), time.Second)
@@ -186,6 +187,11 @@ func TestTokenWhileRefreshesFail(t *testing.T) {
 			w.Errorf("expired: %v", err)
 		}
 		w.answer, w.delay = nil, nil
+		calls := w.count()
+		_, err = a.Token(w.Context())
+		w.wants("at once again", err.Error(), "account claude/a: the token endpoint answered 400 (overloaded)")
+		w.wants("calls", w.count(), calls)
+		time.Sleep(2 * time.Second)
 		w.wants("after the outage", w.token(a), "tok-oat-a#2")
 		w.conditions()
 		w.close()

@@ -137,6 +137,25 @@ func TestFailedRefreshIsNoLostLogin(t *testing.T) {
 	}
 }
 
+// TOK-7c: requests that come by the dozen do not become calls of a token endpoint that is in trouble.
+func TestFailingEndpointIsNotStormed(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+		for range 600 {
+			w.start(w.Context(), "")
+			time.Sleep(100 * time.Millisecond)
+		}
+		if n := len(w.refreshes()); n < 20 || n > 31 {
+			w.Errorf("%d calls in a minute", n)
+		}
+		w.provider.Clear("a")
+		time.Sleep(2 * time.Second)
+		w.mustServe("", plainModel)
+	}, func(w *world) {
+		w.stale("a")
+		w.provider.Inject("a", sim.ServerError(500).On(sim.TokenPath))
+	})
+}
+
 // TOK-7: a 403 that refuses the credential needs a login until a 2xx or another credential shows that it does not.
 func TestForbiddenNeedsLogin(t *testing.T) {
 	for _, end := range []string{"a success", "a login"} {
