@@ -49,7 +49,11 @@ func measure(ctx context.Context, o options) error {
 		return err
 	}
 	fmt.Printf("\nstreams with a body of %d kB and an event every %v; the most over %d rounds, each in a new process\n\n", streamBody/1000, streamPace, streamRounds)
-	return measureStreams(ctx, up, targets)
+	if err := measureStreams(ctx, up, targets); err != nil || o.shunt == "" {
+		return err
+	}
+	fmt.Printf("\n%d open pages and a scrape of the metrics each second against none, at %s\n\n", openPages, sizes[0].name)
+	return measureWatched(ctx, o, targets[1])
 }
 
 // measureRequests compares the cost of a request for each size of body.

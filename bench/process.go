@@ -116,6 +116,7 @@ func shuntTarget(o options, upstream, dir string) target {
 		}
 		var config strings.Builder
 		fmt.Fprintf(&config, "[server]\nbind = %q\nmax_concurrent_requests = 0\n[log]\nlevel = %q\n", addr, o.logLevel)
+		fmt.Fprintf(&config, "[server.admin]\n")
 		fmt.Fprintf(&config, "[providers.anthropic]\nbase_url = %q\nauth = \"claude_oauth\"\n", upstream)
 		for i, name := range [...]string{"a", "b", "c"} {
 			fmt.Fprintf(&config, "[[providers.anthropic.accounts]]\nname = %q\ntoken_env = \"BENCH_TOKEN\"\nuuid = \"22222222-2222-4222-8222-22222222222%d\"\n", name, i)
@@ -125,7 +126,7 @@ func shuntTarget(o options, upstream, dir string) target {
 			return nil, err
 		}
 		cmd := exec.CommandContext(ctx, o.shunt, "run", "--config", path)
-		cmd.Env = append(os.Environ(), "HOME="+dir, "BENCH_TOKEN=bench")
+		cmd.Env = append(os.Environ(), "HOME="+dir, "BENCH_TOKEN=bench", "SHUNT_ADMIN_TOKENS=bench:"+adminToken)
 		if o.log != "" {
 			log, err := os.OpenFile(o.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 			if err != nil {
