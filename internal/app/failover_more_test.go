@@ -151,9 +151,9 @@ func TestQuotaCooldownsEndWithTheirWindow(t *testing.T) {
 	})
 }
 
-// FO-0: the resend goes over a new connection also when others are idle: they die together.
+// FO-0, CHN-3b: the resend goes over a new connection also when others are idle: they die together.
 func TestResendTrustsNoIdleConnection(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+	resend := func(w *world) {
 		w.provider.Inject("", sim.SlowHeaders(time.Second).Times(4))
 		var side []<-chan reply
 		for range 4 {
@@ -176,7 +176,9 @@ func TestResendTrustsNoIdleConnection(t *testing.T) {
 		if r := w.received(); old[r.Conn] {
 			w.Error("an idle connection lived on")
 		}
-	})
+	}
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), resend)
+	inWorld(t, paid, singleOf(apiKey), resend)
 }
 
 // FO-8: the last real response is relayed, also when failures without one follow it, and it keeps what it said.
