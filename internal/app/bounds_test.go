@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -81,6 +82,38 @@ func TestFirstByteTimeouts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The same: the time counts from the request being written. A provider that takes it slowly has time; one that stops
+// taking it is as late as one that does not answer.
+func TestSlowUploads(t *testing.T) {
+	large := strings.Replace(bodyFor(plainModel, true), `"hi"`, `"`+strings.Repeat("x", 1<<20)+`"`, 1)
+	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
+		w.watch(func(r *http.Request) {
+			var body bytes.Buffer
+			for {
+				if _, err := io.CopyN(&body, r.Body, 256<<10); err != nil {
+					break
+				}
+				time.Sleep(100 * time.Second)
+			}
+			r.Body = io.NopCloser(&body)
+		})
+		if r := w.post(w.Context(), sim.MessagesPath, "s", large); r.status != 200 || r.err != nil || r.took < 300*time.Second {
+			w.Errorf("slow: %d after %v, %v", r.status, r.took, r.err)
+		}
+		stuck := make(chan struct{})
+		w.watch(func(r *http.Request) {
+			io.CopyN(io.Discard, r.Body, 1000)
+			<-stuck
+		})
+		r := w.post(w.Context(), sim.MessagesPath, "s", large)
+		w.watch(nil)
+		close(stuck)
+		if r.status != 504 || r.took != 120*time.Second {
+			w.Errorf("stuck: %d after %v", r.status, r.took)
+		}
+	})
 }
 
 // FO-14: ten thousand rotations, after failures that are short, long and broken, leave no connection, no goroutine and no

@@ -191,6 +191,21 @@ func TestStreamOfKnownLength(t *testing.T) {
 	})
 }
 
+// WIRE-10, WIRE-14: an answer without a body has none, and keeps what it says of its length.
+func TestAnswersWithoutABody(t *testing.T) {
+	for status, length := range map[int]string{200: "0", 204: "", 304: "", 404: "0"} {
+		inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+			w.provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(status) }))
+			for _, model := range []string{plainModel, plainModel + "[1m]"} {
+				got := w.send(sim.MessagesPath, minimal, bodyFor(model, false))
+				if got.status != status || got.body != "" || got.err != nil || got.header.Get("Content-Length") != length || got.header["Content-Type"] != nil || got.header.Get("X-Shunt-Account") != "a" {
+					w.Errorf("%d became %d, %v: %q, %v", status, got.status, got.err, got.body, got.header)
+				}
+			}
+		})
+	}
+}
+
 // WIRE-13: while a client does not read, the provider cannot write; what is between them is bounded.
 func TestBackPressure(t *testing.T) {
 	const bound = 64 << 10
