@@ -52,9 +52,11 @@ type commands struct {
 	Run      runCommand      `cmd:"" help:"Run the gateway until SIGTERM or Ctrl-C; open answers may finish. SIGHUP reloads the configuration."`
 	Check    checkCommand    `cmd:"" help:"Check the configuration and list every problem it has."`
 	Login    loginCommand    `cmd:"" help:"Log in to an account and put it into the store."`
-	Accounts accountsCommand `cmd:"" help:"List and remove the accounts of the store."`
+	Accounts accountsCommand `cmd:"" help:"List, pause, resume and remove accounts."`
+	Status   statusCommand   `cmd:"" help:"Show how full the accounts of a running shunt are, and in what state."`
 	Init     initCommand     `cmd:"" help:"Write a commented configuration to start from."`
 	Demo     demoCommand     `cmd:"" help:"Watch simulated accounts serve simulated coding sessions; needs no account and no network."`
+	Simulate simulateCommand `cmd:"" help:"Compare scheduling policies in virtual time: what each serves, wastes, refuses and moves."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 	Help     helpCommand     `cmd:"" help:"Explain a command."`
 }

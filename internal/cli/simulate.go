@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+
+	"shunt/internal/sim/policy"
+)
+
+type simulateCommand struct {
+	Seed   uint64    `default:"1" placeholder:"N" help:"The same seed gives the same bytes. Default: ${default}."`
+	Days   int       `default:"14" placeholder:"N" help:"Simulate N days, 1 to 365. Default: ${default}."`
+	Plans  []float64 `placeholder:"SIZES" help:"The accounts, each by the size of its plan. Default: 20,20,5,5,5; with --trace an equal one for each account of the log."`
+	Demand float64   `default:"0.95" placeholder:"F" help:"Work that is asked for, as a fraction of what the accounts' weekly windows hold for it. Default: ${default}."`
+	Others float64   `default:"0.08" placeholder:"F" help:"What others use of the same accounts, unseen by shunt, as a fraction of the windows. Default: ${default}."`
+	Fable  float64   `default:"0.2" placeholder:"F" help:"The fraction of the sessions that use a Fable model. Default: ${default}."`
+	Trace  string    `placeholder:"FILE" type:"existingfile" help:"Replay a request log of shunt run ([log] requests) instead of a synthetic workload; --demand then scales the windows."`
+
+	UsageRefresh      int     `default:"300" placeholder:"SECONDS" help:"usage_refresh_seconds of shunt with [server.pool]; 0 is off. Default: ${default}."`
+	BurnRateAvoidance bool    `help:"burn_rate_avoidance of shunt with [server.pool]."`
+	Threshold         float64 `placeholder:"F" help:"The soft threshold of every account of shunt. Default: the hard one."`
+	CacheSeconds      int     `default:"300" placeholder:"SECONDS" help:"How long the provider caches a prompt after its last use. Default: ${default}."`
+
+	JSON bool   `help:"Print JSON."`
+	HTML string `placeholder:"FILE" type:"path" help:"Also write a page with plots, complete in one file."`
+}
+
+func (k *simulateCommand) options() policy.Options {
+	o := policy.Options{
+		Seed: k.Seed, Days: k.Days, Plans: k.Plans, Demand: k.Demand, Others: k.Others, Fable: k.Fable,
+		Cache: policy.Seconds(k.CacheSeconds), Poll: policy.Seconds(k.UsageRefresh), BurnRate: k.BurnRateAvoidance, Threshold: k.Threshold,
+	}
+	if k.Trace != "" {
+		o.Trace = filepath.Base(k.Trace)
+	} else if len(o.Plans) == 0 {
+		o.Plans = policy.Defaults().Plans
+	}
+	return o
+}
+
+// Validate is called by kong.
+func (k *simulateCommand) Validate() error {
+	o := k.options()
+	return o.Check()
+}
+
+// Run compares scheduling policies in virtual time (CLI-4).
+func (k *simulateCommand) Run(s *System) error {
+	c, err := k.compare()
+	if err != nil {
+		return err
+	}
+	if k.HTML != "" {
+		if err := writePage(k.HTML, &c); err != nil {
+			return err
+		}
+	}
+	out := bufio.NewWriter(s.Stdout)
+	if k.JSON {
+		err = writeJSON(out, &c)
+	} else {
+		writeTable(out, &c)
+	}
+	return errors.Join(err, out.Flush())
+}
+
+func (k *simulateCommand) compare() (policy.Comparison, error) {
+	if k.Trace == "" {
+		return policy.Compare(k.options()), nil
+	}
+	log, err := os.Open(k.Trace)
+	if err != nil {
+		return policy.Comparison{}, fmt.Errorf("replay: %w", err)
+	}
+	defer log.Close()
+	return policy.Replay(log, k.options())
+}
+
+func writeJSON(w io.Writer, c *policy.Comparison) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(c)
+}
+
+func writePage(path string, c *policy.Comparison) error {
+	file, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644))
+	if err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	defer file.Cleanup()
+	if err := policy.WritePage(file, c); err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	if err := file.CloseAtomicallyReplace(); err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"shunt/internal/sim/policy"
+)
+
+// writeTable prints a comparison for people.
+func writeTable(w io.Writer, c *policy.Comparison) {
+	fmt.Fprintln(w, c.Summary())
+	fmt.Fprintln(w)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	row := func(cells ...string) { fmt.Fprintln(table, strings.Join(cells, "\t")+"\t") }
+	row("", "work", "expired", "429s a", "of them", "moves per", "sessions", "cache lost")
+	row("", "served", "unused", "client saw", "avoidable", "1000 turns", "moved", "by moves")
+	for i := range c.Results {
+		r := &c.Results[i]
+		row(fmt.Sprintf(nameColumn, r.Policy), share(r.OfBound), share(r.Wasted), fmt.Sprint(r.Limited), fmt.Sprint(r.Avoidable),
+			fmt.Sprintf("%.1f", r.MovesPer1000), fmt.Sprint(r.SessionsMoved), share(r.LostOfBound))
+	}
+	row(fmt.Sprintf(nameColumn, "upper bound"), share(1), "", "", "", "", "", "")
+	_ = table.Flush() // to a buffer
+	fmt.Fprintln(w)
+	printLines(w,
+		"Work, expired quota and lost cache are shares of the upper bound: what the windows could have served at most.",
+		"Expired is weekly quota that reset unused although requests had been refused while it was there.",
+		"Avoidable are 429s while some account could have served. shunt+pool is shunt with [server.pool].")
+	if c.Skipped > 0 {
+		fmt.Fprintf(w, "Passed over, as no record of a request: %s of the log.\n", counted(c.Skipped, "line"))
+	}
+}
+
+// nameColumn sets the one column that begins at the left.
+const nameColumn = "%-11s"
+
+func share(f float64) string { return fmt.Sprintf("%.1f %%", 100*f) }
