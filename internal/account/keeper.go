@@ -42,20 +42,25 @@ type Options struct {
 	// nil. It must not call the Keeper.
 	OnChange func(identity.Key)
 
+	// OnRefresh is told of each call of the token endpoint, from any goroutine: for which entry ("provider/name"), and why
+	// it failed, if it did. It may be nil. It must not call the Keeper.
+	OnRefresh func(entry string, err error)
+
 	// Open returns the documents of a directory. Nil: its files.
 	Open func(dir string) state.Store
 }
 
 // Keeper keeps the credentials of all accounts of the process.
 type Keeper struct {
-	clock    clock.Clock
-	log      *slog.Logger
-	health   *observe.Health
-	storeDir string
-	getenv   func(string) string
-	oauth    Refresher
-	onChange func(identity.Key)
-	open     func(dir string) state.Store
+	clock     clock.Clock
+	log       *slog.Logger
+	health    *observe.Health
+	storeDir  string
+	getenv    func(string) string
+	oauth     Refresher
+	onChange  func(identity.Key)
+	onRefresh func(entry string, err error)
+	open      func(dir string) state.Store
 
 	gate       gate
 	pace       pace
@@ -99,6 +104,7 @@ func NewKeeper(o Options) *Keeper {
 		getenv:     o.Getenv,
 		oauth:      o.OAuth,
 		onChange:   o.OnChange,
+		onRefresh:  o.OnRefresh,
 		open:       o.Open,
 		gate:       gate{held: map[string]chan struct{}{}},
 		pace:       pace{clock: o.Clock, distance: onDemandDistance},

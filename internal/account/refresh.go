@@ -126,6 +126,9 @@ func (s *source) exchange(ctx context.Context, c credential) error {
 		_, illegalRefresh := token(grant.RefreshToken.Reveal())
 		err = cmp.Or(illegalAccess, illegalRefresh)
 	}
+	if k.onRefresh != nil {
+		k.onRefresh(s.title(), err)
+	}
 	if err != nil {
 		// Another program may have been faster, and then its login is the good one (TOK-7b).
 		_ = s.reread(ctx)

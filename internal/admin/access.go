@@ -158,6 +158,20 @@ func (a *Admin) admit(needed tier, h http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
+// Readers has h answer whoever presents a credential of the surface, in its headers or as a bearer token (OBS-2). A
+// browser's session is none.
+func (a *Admin) Readers(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		if a.keys.presented(r.Header) == nobody && !(strings.EqualFold(scheme, "Bearer") && a.keys.of(strings.TrimSpace(token)) != nobody) {
+			refuse(w, http.StatusUnauthorized, anthropic.TypeAuthentication,
+				"present an admin token or a read key, in the header "+a.keys.header+" or as Authorization: Bearer")
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
 // sameOrigin reports whether a request comes from a page of this surface, or from no page.
 func sameOrigin(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {

@@ -27,7 +27,7 @@ func newKeeper(a *App) (*account.Keeper, error) {
 	a.storeDir, a.oauth = store, oauth.NewClient(vendor, transport)
 	return account.NewKeeper(account.Options{
 		Clock: a.options.Clock, Log: a.options.Log, Health: a.health, StoreDir: store, Getenv: getenv,
-		OAuth: a.oauth, OnChange: a.credentialChanged,
+		OAuth: a.oauth, OnChange: a.credentialChanged, OnRefresh: a.refreshed,
 	}), nil
 }
 

@@ -52,7 +52,9 @@ type App struct {
 	transport *upstream.Transport
 	poller    *usage.Poller // nil: off
 	requests  requestLog
-	quotas    *quotaMemory // nil: off
+	quotas    *quotaMemory     // nil: off
+	metrics   *observe.Metrics // nil: off
+	traces    *observe.Traces  // set by Run; nil: off
 	gateway   *gateway.Gateway
 	server    *http.Server
 
@@ -67,6 +69,7 @@ func New(cfg *config.Config, o Options) (*App, error) {
 	a.config.Store(cfg)
 	a.transport = upstream.NewTransport(o.Dial)
 	a.poller = newPoller(a, &cfg.Server.Pool)
+	a.metrics = a.newMetrics(cfg)
 	var err error
 	if a.keeper, err = newKeeper(a); err != nil {
 		return nil, err
@@ -81,7 +84,7 @@ func New(cfg *config.Config, o Options) (*App, error) {
 	}
 	served := gateway.Options{Version: o.Version, Log: o.Log, Record: a.record}
 	if a.admin = a.newAdmin(cfg); a.admin != nil {
-		served.Admin = a.admin
+		served.Admin, served.Metrics = a.admin, a.admin.Readers(a.metrics.Handler())
 	}
 	if cfg.Server.Usage {
 		served.Usage = usage.Summary(a.usage)
@@ -112,6 +115,12 @@ func (a *App) record(r *observe.Record) {
 	if a.admin != nil {
 		a.admin.Note(r)
 	}
+	if a.metrics != nil {
+		a.metrics.Count(r)
+	}
+	if a.traces != nil {
+		a.traces.Add(r)
+	}
 	if a.options.OnAnswer != nil {
 		a.options.OnAnswer(r)
 	}
@@ -129,6 +138,13 @@ func (a *App) Listen() (net.Listener, error) {
 // Run serves on the listener until ctx ends, and then lets open answers finish for server.shutdown_timeout_seconds and
 // refreshes be written (TOK-5). A value from hup reloads at once (CFG-50). The listener is closed.
 func (a *App) Run(ctx context.Context, l net.Listener, hup <-chan struct{}) error {
+	endScrapes, err := a.serveScrapes()
+	if err == nil {
+		err = a.openTraces(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, l.Close(), endScrapes(), a.close())
+	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var tasks sync.WaitGroup
 	tasks.Go(func() { a.keeper.Run(background) })
@@ -148,7 +164,6 @@ func (a *App) Run(ctx context.Context, l net.Listener, hup <-chan struct{}) erro
 	failed := make(chan error, 1)
 	go func() { failed <- a.server.Serve(l) }()
 	a.options.Log.Info("shunt is listening", "address", l.Addr().String(), "version", a.options.Version)
-	var err error
 	select {
 	case err = <-failed:
 		err = errors.Join(err, a.server.Close())
@@ -158,7 +173,7 @@ func (a *App) Run(ctx context.Context, l net.Listener, hup <-chan struct{}) erro
 	stop()
 	closePages()
 	tasks.Wait()
-	return errors.Join(err, a.close())
+	return errors.Join(err, a.close(), endScrapes())
 }
 
 // drain ends the server: no new requests, open ones may finish in time.
@@ -188,6 +203,7 @@ func (a *App) close() error {
 	if a.quotas != nil {
 		a.quotas.save()
 	}
+	a.closeTraces()
 	return errors.Join(err, a.requests.close())
 }
 

@@ -11,6 +11,17 @@ type requestLog struct {
 	mu   sync.RWMutex // held while a record is handed over, so that a log that is being closed gets none
 	log  *observe.RequestLog
 	path string
+	gone int64 // lines lost by logs that were closed
+}
+
+// lost is how many lines could not be written since the start.
+func (l *requestLog) lost() int64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.log == nil {
+		return l.gone
+	}
+	return l.gone + l.log.Lost()
 }
 
 func (l *requestLog) write(r *observe.Record) {
@@ -37,11 +48,18 @@ func (l *requestLog) open(path string, health *observe.Health) error {
 	l.mu.Lock()
 	last := l.log
 	l.log, l.path = next, path
-	l.mu.Unlock()
 	if last == nil {
+		l.mu.Unlock()
 		return nil
 	}
-	return last.Close()
+	lost := last.Lost()
+	l.gone += lost
+	l.mu.Unlock()
+	err := last.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.gone += last.Lost() - lost
+	return err
 }
 
 func (l *requestLog) close() error { return l.open("", nil) }

@@ -37,6 +37,8 @@ type Options struct {
 
 	// Usage and OAuthUsage answer GET /usage and GET /api/oauth/usage, once the gateway has let a request in; nil: off.
 	Usage, OAuthUsage http.Handler
+
+	Metrics http.Handler // answers GET /metrics, and asks for its credential itself; nil: off
 }
 
 // Gateway serves the endpoints.
@@ -57,12 +59,18 @@ func New(o Options, s *State) *Gateway {
 	if o.OAuthUsage != nil {
 		g.endpoints["/api/oauth/usage"] = endpoint{read, (*Gateway).oauthUsage}
 	}
+	if o.Metrics != nil {
+		g.endpoints["/metrics"] = endpoint{read, (*Gateway).metrics}
+	}
 	g.Swap(s)
 	return g
 }
 
 // Swap has requests that begin from now on served from s.
 func (g *Gateway) Swap(s *State) { g.state.Store(g.run(s)) }
+
+// InFlight is how many inference requests are being served.
+func (g *Gateway) InFlight() int64 { return g.inFlight.Load() }
 
 // Wait returns when no inference request is being served and every one is recorded, or with the context's error. New ones
 // must not come any more.
@@ -134,12 +142,16 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (g *Gateway) root(w http.ResponseWriter, _ *http.Request, _ *running) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	line := "shunt " + g.Version + ": POST /v1/messages, POST /v1/messages/count_tokens, GET /v1/models, GET /routes, GET /health"
-	for _, path := range []string{"/usage", "/api/oauth/usage"} {
+	for _, path := range []string{"/usage", "/api/oauth/usage", "/metrics"} {
 		if _, there := g.endpoints[path]; there {
 			line += ", GET " + path
 		}
 	}
 	w.Write([]byte(line + "\n"))
+}
+
+func (g *Gateway) metrics(w http.ResponseWriter, r *http.Request, _ *running) {
+	g.Metrics.ServeHTTP(w, r)
 }
 
 func (g *Gateway) health(w http.ResponseWriter, _ *http.Request, _ *running) {
