@@ -1,0 +1,212 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/sim"
+)
+
+// statusHost is a host of several upstreams that answer with the statuses they are told to: where one is asked tells the first
+// segment of its path.
+type statusHost struct {
+	mu     sync.Mutex
+	answer map[string]int // by position
+	asked  []string       // positions, each once in a row
+}
+
+const scriptAddress = "127.0.0.1:8101"
+
+func (s *statusHost) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	position, _, _ := strings.Cut(r.URL.Path[1:], "/")
+	s.mu.Lock()
+	status := s.answer[position]
+	if n := len(s.asked); n == 0 || s.asked[n-1] != position {
+		s.asked = append(s.asked, position)
+	}
+	s.mu.Unlock()
+	rw.Header().Set("X-Said-By", position)
+	if status/100 == 3 {
+		rw.Header().Set("Location", "http://127.0.0.1:8999/elsewhere")
+	}
+	rw.Header().Set("Content-Type", "application/json")
+	rw.WriteHeader(status)
+	if status != http.StatusNoContent && status != http.StatusNotModified {
+		fmt.Fprintf(rw, `{"type":"error","error":{"type":"t","message":"by %s"}}`, position)
+	}
+}
+
+// tell sets what each position answers next.
+func (s *statusHost) tell(statuses ...int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked, s.answer = nil, map[string]int{}
+	for i, status := range statuses {
+		s.answer[positions[i]] = status
+	}
+}
+
+func (s *statusHost) wasAsked() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.asked, " ")
+}
+
+// scripted runs a test in front of a chain of the kinds, all of them at one scripted host.
+func scripted(t *testing.T, kinds []string, test func(*world, *statusHost)) {
+	t.Helper()
+	s := new(statusHost)
+	var upstreams []string
+	for i, kind := range kinds {
+		base := "http://" + scriptAddress + "/" + positions[i]
+		upstreams = append(upstreams, map[string]string{
+			"passthrough": passAt(base), "api_key": keyAt(base, ""), "claude_oauth": poolAt(base, string(rune('a'+i))),
+		}[kind])
+	}
+	inWorld(t, sim.Config{Accounts: accountsOf(len(kinds))}, chainOf(upstreams...), func(w *world) { test(w, s) }, func(w *world) {
+		w.serve(scriptAddress, s)
+	})
+}
+
+// CHN-1, CHN-2: at each position and for each kind of upstream, a chain goes on after 429, 401, 403, 404 and 5xx, and
+// stops at every other status. Where it has come to its end the most telling answer is the client's, as it came.
+func TestChainByStatus(t *testing.T) {
+	advances := []int{429, 401, 403, 404, 500, 501, 502, 503, 504, 529, 599}
+	stops := []int{200, 201, 202, 204, 300, 301, 302, 303, 304, 307, 308, 400, 402, 405, 406, 408, 409, 410, 413, 415, 422, 424, 451, 499}
+	for _, kind := range []string{"passthrough", "api_key", "claude_oauth"} {
+		for at := range 3 {
+			t.Run(kind+" "+positions[at], func(t *testing.T) {
+				kinds := []string{"api_key", "api_key", "api_key"}
+				kinds[at] = kind
+				scripted(t, kinds, func(w *world, s *statusHost) {
+					for _, status := range append(slices.Clone(advances), stops...) {
+						goesOn := slices.Contains(advances, status)
+						statuses := []int{500, 500, 500} // before this position
+						statuses[at] = status
+						for i := at + 1; i < 3; i++ {
+							statuses[i] = 200 // and after it
+						}
+						answers := at // the position whose answer the client gets
+						switch {
+						case goesOn && at < 2:
+							answers = at + 1
+						case goesOn && status >= 500:
+							answers = 0 // the first of equals
+						}
+						last := at
+						if goesOn && at < 2 {
+							last = at + 1
+						}
+						s.tell(statuses...)
+						r := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, false))
+						if r.status != statuses[answers] || r.header.Get("X-Said-By") != positions[answers] || r.header.Get("X-Gateway-Upstream") != positions[answers] {
+							w.Errorf("%d: %d by %s: %v", status, r.status, r.header.Get("X-Said-By"), r.header)
+						}
+						if want := strings.Join(positions[:last+1], " "); s.wasAsked() != want {
+							w.Errorf("%d: asked %s, want %s", status, s.wasAsked(), want)
+						}
+						// CHN-3, WIRE-10: a pool's answer names the account, but not what is relayed when all are used up.
+						inPool := kinds[answers] == "claude_oauth" && status != 401 && status < 500
+						if named := r.header["X-Shunt-Account"] != nil; named != inPool {
+							w.Errorf("%d: account %v", status, r.header["X-Shunt-Account"])
+						}
+						var left []string // upstreams, by the record
+						for _, rotation := range w.last().Rotations {
+							if rotation.Provider == "" {
+								left = append(left, rotation.From)
+							}
+						}
+						w.wants(strconv.Itoa(status)+": record", fmt.Sprint(w.last().Provider, w.last().Status, left), fmt.Sprint(positions[answers], r.status, positions[:last]))
+					}
+				})
+			})
+		}
+	}
+}
+
+// CHN-2: 429 over 401 and 403 over 404 over 5xx; the first of equals; a response over none; a pool without an account
+// over none at all.
+func TestMostTellingFailure(t *testing.T) {
+	for _, c := range []struct {
+		links  string // statuses, or: unplugged, empty, capped
+		status int
+		by     string // position, or words of shunt's own answer
+	}{
+		{"429 429 500", 429, "one"},
+		{"500 429 401", 429, "two"},
+		{"401 403 404", 401, "one"},
+		{"403 401 429", 429, "three"},
+		{"404 403 401", 403, "two"},
+		{"404 500 401", 401, "three"},
+		{"500 503 529", 500, "one"},
+		{"529 404 404", 404, "two"},
+		{"unplugged 503 500", 503, "two"},
+		{"500 unplugged unplugged", 500, "one"},
+		{"unplugged unplugged unplugged", 502, "all upstreams failed (3 attempted)"},
+		{"unplugged unplugged", 502, "all upstreams failed (2 attempted)"},
+		{"empty 503 unplugged", 503, "two"},
+		{"500 empty empty", 500, "one"},
+		{"unplugged empty unplugged", 503, "provider 'two'"},
+		{"empty unplugged empty", 503, "provider 'one'"},
+		{"capped 429 401", 429, "provider 'one' are at their max_utilization cap"},
+		{"401 capped 403", 429, "provider 'two' are at their max_utilization cap"},
+		{"429 capped 500", 429, "one"},
+		{"capped empty unplugged", 429, "provider 'one' are at their max_utilization cap"},
+		{"empty capped", 429, "provider 'two' are at their max_utilization cap"},
+	} {
+		t.Run(c.links, func(t *testing.T) {
+			s := new(statusHost)
+			var upstreams []string
+			var statuses []int
+			capped := ""
+			for i, link := range strings.Fields(c.links) {
+				status, _ := strconv.Atoi(link)
+				statuses = append(statuses, status)
+				upstreams = append(upstreams, map[string]string{
+					"unplugged": keyAt("http://127.0.0.1:8102", ""),
+					"empty":     "base_url = \"" + providerURL + "\"\nauth = { mode = \"claude_oauth\", accounts = [{ name = \"a\", disabled = true }] }",
+					"capped":    "base_url = \"" + providerURL + "\"\nauth = { mode = \"claude_oauth\", accounts = [{ name = \"b\", max_utilization = 0.5 }] }",
+				}[link])
+				if status != 0 {
+					upstreams[i] = keyAt("http://"+scriptAddress+"/"+positions[i], "")
+				}
+				if link == "capped" {
+					capped = "[[routes]]\nmodel = \"claude-direct\"\nprovider = \"" + positions[i] + "\"\n"
+				}
+			}
+			inWorld(t, sim.Config{Accounts: accountsOf(2)}, chainOf(upstreams...)+capped, func(w *world) {
+				w.provider.Fill("b", anthropic.FiveHour, 0.6)
+				if capped != "" {
+					w.mustServe("", "claude-direct") // shunt hears of it
+				}
+				s.tell(statuses...)
+				r := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, false))
+				own := strings.Contains(c.by, " ")
+				if r.status != c.status || own && !strings.Contains(r.body, c.by) || !own && r.header.Get("X-Said-By") != c.by {
+					w.Errorf("%d by %q: %s", r.status, r.header.Get("X-Said-By"), r.body)
+				}
+				w.wants("own answer", r.header["X-Gateway-Upstream"] == nil, own)
+				by := c.by
+				if own {
+					by = positions[len(upstreams)-1]
+					for _, position := range positions {
+						if strings.Contains(c.by, "'"+position+"'") {
+							by = position
+						}
+					}
+				}
+				w.wants("record's provider", w.last().Provider, by)
+				w.wants("rotations", len(w.last().Rotations) >= len(upstreams)-1, true)
+			}, func(w *world) {
+				w.serve(scriptAddress, s)
+				w.unplug("127.0.0.1:8102")
+			})
+		})
+	}
+}
