@@ -356,3 +356,30 @@ func TestCollectorIsAway(t *testing.T) {
 		t.Error(log)
 	}
 }
+
+// An address for metrics that is taken is an error at the start, which leaves nothing behind.
+func TestMetricsAddressIsTaken(t *testing.T) {
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	file := filepath.Join(t.TempDir(), "shunt.toml")
+	if err := os.WriteFile(file, []byte("[server.metrics]\nbind = \""+other.Listener.Addr().String()+"\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"HOME=" + t.TempDir()}
+	cfg, _, err := config.Load(config.Options{Path: file, Env: env})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := app.New(cfg, app.Options{Env: env, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := sim.Listen("127.0.0.1:3001")
+	err = a.Run(t.Context(), front, nil)
+	if err == nil || !strings.Contains(err.Error(), "server.metrics.bind") {
+		t.Error(err)
+	}
+	if _, err := front.Accept(); err == nil {
+		t.Error("the gateway's address is still open")
+	}
+}
