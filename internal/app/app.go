@@ -99,7 +99,7 @@ func New(cfg *config.Config, o Options) (*App, error) {
 		ReadHeaderTimeout: server.Timeouts.ReadHeader,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    server.Limits.MaxRequestHeaderBytes + server.Limits.MaxURLLength + headerSlack,
-		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
 	}
 	return a, nil
 }
@@ -128,7 +128,12 @@ func (a *App) record(r *observe.Record) {
 
 // Listen opens the configured address.
 func (a *App) Listen() (net.Listener, error) {
-	l, err := net.Listen("tcp", a.config.Load().Server.Bind.String())
+	bind := a.config.Load().Server.Bind
+	network := "tcp6"
+	if bind.Addr().Is4() {
+		network = "tcp4" // 0.0.0.0 is not [::]
+	}
+	l, err := net.Listen(network, bind.String())
 	if err != nil {
 		return nil, fmt.Errorf("listen (server.bind): %w", err)
 	}

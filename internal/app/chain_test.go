@@ -69,7 +69,7 @@ func TestChainAfterAPool(t *testing.T) {
 				r := w.ask("", plainModel, true) // the first account's turn
 				var rotations []string
 				for _, rotation := range w.last().Rotations {
-					rotations = append(rotations, rotation.String())
+					rotations = append(rotations, rotation.From+": "+rotation.Reason)
 				}
 				w.wants("status", r.status, c.status)
 				w.wants("calls", strings.Join(w.calls(0), " "), c.calls)

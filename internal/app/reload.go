@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"shunt/internal/account"
@@ -94,8 +95,31 @@ func (a *App) assemble(cfg *config.Config) *gateway.State {
 	if a.poller != nil {
 		a.poller.Follow(a.polled(cfg, resolved))
 	}
+	a.tellAccounts(resolved)
 	a.serving.Store(&serving{cfg, resolved})
 	return &gateway.State{Config: cfg, Upstreams: upstreams}
+}
+
+// tellAccounts logs which accounts each pool has, when that changes.
+func (a *App) tellAccounts(resolved map[string][]*account.Account) {
+	before := a.serving.Load()
+	for provider, accounts := range resolved {
+		names := make([]string, len(accounts))
+		for i, account := range accounts {
+			names[i] = account.Name()
+		}
+		if before != nil {
+			same := func(old *account.Account, name string) bool { return old.Name() == name }
+			if known, ok := before.accounts[provider]; ok && slices.EqualFunc(known, names, same) {
+				continue
+			}
+		}
+		if len(names) == 0 {
+			a.options.Log.Warn("the pool has no account yet: `shunt login claude --name NAME` adds one", "provider", provider)
+			continue
+		}
+		a.options.Log.Info("accounts", "provider", provider, "accounts", names)
+	}
 }
 
 // serving is the running configuration with the accounts that it has led to.

@@ -20,7 +20,8 @@ func TestScopedNamesThatTheStoreHasNot(t *testing.T) {
 		}
 		w.wants("cause", w.app.Pool("one")[0].Cause.String(), "unresolved")
 		w.wants("rests", w.app.Pool("one")[0].Cooldown, 300*time.Second)
-		w.wants("rotation", w.records[0].Rotations[0].String(), "later: unresolved")
+		w.wants("rotation", w.records[0].Rotations[0].Reason, "unresolved")
+		w.wants("why", strings.Contains(w.records[0].Rotations[0].Error, "there is no file"), true)
 		w.wants("warnings", w.logged("WARN", "one/later has no credential"), 1)
 	})
 

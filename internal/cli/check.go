@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,6 +38,9 @@ func (k *checkCommand) Run(c *commands, s *System) error {
 			fmt.Fprintln(s.Stderr, "warning:", w)
 		}
 		if len(problems) == 0 {
+			if c.Config == "" {
+				fmt.Fprintln(s.Stderr, "checked:", cmp.Or(cfg.Path, "no file, so the built-in defaults"))
+			}
 			fmt.Fprintln(s.Stdout, "config ok")
 		}
 		if explained != nil {

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"io"
+	stdlog "log"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -38,6 +40,8 @@ func (*runCommand) Run(c *commands, s *System) error {
 		log.Warn(w.String())
 	}
 
+	// net/http writes what an upstream says out of turn to the standard logger, and that may be part of an answer.
+	stdlog.SetOutput(io.Discard)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	context.AfterFunc(ctx, stop)

@@ -166,12 +166,21 @@ func fail(status int, kind anthropic.ErrorType, message string) *upstream.Failur
 // refuse answers a request that never became one for an upstream.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, f *upstream.Failure) {
 	id := newRequestID()
-	g.Log.Debug("refused", "request_id", id, "method", r.Method, "status", f.Status, "error", f.Message)
+	level := slog.LevelDebug
+	switch f.Status {
+	case http.StatusForbidden, http.StatusServiceUnavailable: // what an operator may want to change
+		level = slog.LevelWarn
+	}
+	g.Log.Log(r.Context(), level, "refused", "request_id", id, "method", r.Method, "host", clip(r.Host),
+		"status", f.Status, "error", f.Message)
 	writeFailure(w, f, id)
 }
 
+// clip bounds what a stranger can put into the log, in bytes.
+func clip(s string) string { return s[:min(len(s), 200)] }
+
 // writeFailure is the one place where a failure becomes a client's JSON (ERR-1).
-func writeFailure(w http.ResponseWriter, f *upstream.Failure, requestID string) {
+func writeFailure(w http.ResponseWriter, f *upstream.Failure, requestID string) (sent int64) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	if f.Final {
@@ -181,7 +190,8 @@ func writeFailure(w http.ResponseWriter, f *upstream.Failure, requestID string) 
 		h.Set("Retry-After", formatSeconds(f.RetryAfter))
 	}
 	w.WriteHeader(f.Status)
-	w.Write(anthropic.AppendError(nil, f.Type, f.Message, requestID))
+	n, _ := w.Write(anthropic.AppendError(nil, f.Type, f.Message, requestID))
+	return int64(n)
 }
 
 func newRequestID() string { return "req_" + rand.Text() }

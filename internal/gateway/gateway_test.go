@@ -281,6 +281,7 @@ func TestConcurrencyLimit(t *testing.T) {
 		entered <- struct{}{}
 		<-leave
 		w.WriteHeader(http.StatusNoContent)
+		r.Record.Status = http.StatusNoContent
 		return upstream.Outcome{}
 	}))
 	post := func() (*http.Response, error) {
@@ -379,5 +380,24 @@ func TestClientLeaves(t *testing.T) {
 		t.Error("answered")
 	}
 	<-left
+	<-records
+}
+
+// FO-5: a client that has closed its half of the connection gets no made-up answer.
+func TestHalfClosedClient(t *testing.T) {
+	url, records := start(t, "", upstreamFunc(func(_ http.ResponseWriter, r *upstream.Request) upstream.Outcome {
+		<-r.Client.Context().Done()
+		return upstream.Outcome{}
+	}))
+	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, messages+"Content-Length: 13\r\n\r\n{\"model\":\"x\"}")
+	conn.(*net.TCPConn).CloseWrite()
+	if answer, _ := io.ReadAll(conn); len(answer) > 0 {
+		t.Errorf("answered %q", answer)
+	}
 	<-records
 }

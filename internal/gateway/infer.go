@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"shunt/internal/anthropic"
 	"shunt/internal/observe"
@@ -36,11 +37,15 @@ func (g *Gateway) infer(w http.ResponseWriter, r *http.Request, s *running) {
 	outcome := g.serve(w, s, &upstream.Request{Client: s.withoutOurs(r), Path: r.URL.Path, Session: session, Record: record})
 	if f := outcome.Failure; f != nil {
 		record.Status, record.Error = f.Status, f.Message
-		writeFailure(w, f, record.RequestID)
+		record.BytesOut = writeFailure(w, f, record.RequestID)
 	}
 	record.Duration = sinceMillis(record.Time)
 	g.Record(record)
-	if outcome.Broken {
+	unanswered := record.Status == 0 // net/http would make an empty 200 of it, for a client that has closed its half only
+	if outcome.Broken && !unanswered {
+		_ = http.NewResponseController(w).Flush() // what has come of the answer, before the connection breaks, too
+	}
+	if outcome.Broken || unanswered {
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -62,6 +67,9 @@ func (g *Gateway) serve(w http.ResponseWriter, s *running, r *upstream.Request) 
 	scan, err := anthropic.Scan(body.Bytes())
 	if err != nil {
 		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, err.Error())}
+	}
+	if !utf8.ValidString(scan.Model) {
+		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, "model is no valid UTF-8")}
 	}
 	r.Scan = scan
 	r.Record.Model, r.Record.Stream = scan.Model, scan.Stream

@@ -54,9 +54,15 @@ type Rotation struct {
 	Provider string `json:"-"`    // of the account; empty: From is an upstream
 	From     string `json:"from"` // what was left
 	Reason   string `json:"reason"`
+	Error    string `json:"error,omitempty"` // why there was no answer
 }
 
-func (r Rotation) String() string { return r.From + ": " + r.Reason }
+func (r Rotation) String() string {
+	if r.Error != "" {
+		return r.From + ": " + r.Reason + " (" + r.Error + ")"
+	}
+	return r.From + ": " + r.Reason
+}
 
 // Move is a session's change of account (SEL-30).
 type Move struct {

@@ -30,6 +30,7 @@ type exchange struct {
 	tried     int      // accounts
 	missing   []string // those of them that the account store has not (CFG-23)
 	hostDowns int
+	loginless int   // accounts that only a person can bring back
 	last      *kept // the last real response (FO-8)
 
 	// A throttle too long to wait out sends this one request on a detour to another available account. Where there is
@@ -94,7 +95,7 @@ func (x *exchange) try(a *attempt) (answered bool, _ Outcome) {
 			if a.account.Missing() {
 				x.missing = append(x.missing, a.Name)
 			}
-			x.giveUp(a, unresolved, nil)
+			x.giveUp(a, reply{class: unresolved, cause: err.Error()})
 			return false, Outcome{}
 		}
 		a.token = token
@@ -131,7 +132,7 @@ func (x *exchange) try(a *attempt) (answered bool, _ Outcome) {
 		if x.r.gone() {
 			return true, Outcome{}
 		}
-		x.giveUp(a, reply.class, reply.kept)
+		x.giveUp(a, reply)
 		return false, Outcome{}
 	}
 }
@@ -169,7 +170,8 @@ type reply struct {
 	answered bool
 	Outcome
 	class class
-	kept  *kept // nil when no response came
+	kept  *kept  // nil when no response came
+	cause string // why none did
 }
 
 // ask calls the upstream once.
@@ -190,13 +192,15 @@ func (x *exchange) ask(a *attempt) reply {
 		if response != nil {
 			response.Body.Close()
 		}
+		x.r.Record.Account, x.r.Record.Why = a.Name, string(a.Why)
 		return reply{answered: true}
 	case errors.Is(err, errHeaderTimeout):
+		x.r.Record.Account, x.r.Record.Why = a.Name, string(a.Why)
 		return reply{answered: true, Outcome: Outcome{Failure: noHeadersInTime}}
 	case errors.Is(err, errHostDown):
-		return reply{class: hostDown}
+		return reply{class: hostDown, cause: cause(err)}
 	case err != nil:
-		return reply{class: unreachable}
+		return reply{class: unreachable, cause: cause(err)}
 	}
 
 	limits := anthropic.ParseRateLimit(response.Header)
@@ -268,18 +272,24 @@ func (x *exchange) succeed(a *attempt) {
 }
 
 // giveUp ends an account's turn without an answer.
-func (x *exchange) giveUp(a *attempt, class class, k *kept) {
-	x.rest(a, class, k)
-	if k != nil {
-		x.last = k
+func (x *exchange) giveUp(a *attempt, r reply) {
+	x.rest(a, r.class, r.kept)
+	if r.kept != nil {
+		x.last = r.kept
 	}
-	if class == hostDown {
+	switch r.class {
+	case hostDown:
 		x.hostDowns++
-	}
-	if class == credentialRefused {
+	case credentialRefused:
 		a.account.MarkNeedsLogin(a.token, "the provider refuses the credential (403)")
+	case unresolved:
+		if _, needed := a.account.NeedsLogin(); needed {
+			x.loginless++
+		}
 	}
-	x.r.Record.Rotations = append(x.r.Record.Rotations, observe.Rotation{Provider: x.name, From: a.Name, Reason: class.String()})
+	x.r.Record.Rotations = append(x.r.Record.Rotations, observe.Rotation{
+		Provider: x.name, From: a.Name, Reason: r.class.String(), Error: r.cause,
+	})
 }
 
 // rest cools an account as its class says.
@@ -310,6 +320,11 @@ func (x *exchange) exhausted() Outcome {
 		return x.relayKept(nil, x.last)
 	case x.tried == len(x.missing):
 		return Outcome{Failure: x.emptyPool(x.selection.Verdict(), x.missing)}
+	case x.loginless == x.tried-len(x.missing):
+		return Outcome{Failure: &Failure{
+			Status: http.StatusBadGateway, Type: anthropic.TypeAPI, Final: true, telling: unheard,
+			Message: fmt.Sprintf("every account of provider '%s' needs a new login (%d tried): `shunt login claude --name NAME`", x.name, x.tried),
+		}}
 	case x.hostDowns == hostTries:
 		return Outcome{Failure: &Failure{
 			Status: http.StatusBadGateway, Type: anthropic.TypeAPI,

@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"shunt/internal/anthropic"
+	"shunt/internal/observe"
 	"shunt/internal/relay"
 )
 
@@ -50,10 +51,13 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 	case errors.Is(err, errHeaderTimeout):
 		return Outcome{Failure: noHeadersInTime}
 	case err != nil:
+		reason, what := unreachable, "broke off before it answered: the log of shunt says how"
+		if errors.Is(err, errHostDown) {
+			reason, what = hostDown, "cannot be reached: check the network and the provider's base_url"
+		}
+		r.Record.Rotations = append(r.Record.Rotations, observe.Rotation{From: s.name, Reason: reason.String(), Error: cause(err)})
 		return Outcome{Failure: &Failure{
-			Status: http.StatusBadGateway, Type: anthropic.TypeAPI,
-			Message: "provider '" + s.name + "' cannot be reached: check the network and the provider's base_url",
-			telling: unheard,
+			Status: http.StatusBadGateway, Type: anthropic.TypeAPI, Message: "provider '" + s.name + "' " + what, telling: unheard,
 		}}
 	}
 	writeHeader := func(h http.Header) {

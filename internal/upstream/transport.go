@@ -2,12 +2,14 @@ package upstream
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"sync"
 	"time"
 
@@ -132,9 +134,9 @@ func (t *Transport) send(ctx context.Context, c call) (*http.Response, error) {
 	}
 	response, err := transport.RoundTrip(request)
 	connected := body.answered()
-	if err == nil && response.StatusCode == http.StatusSwitchingProtocols {
+	if err == nil && response.StatusCode < http.StatusOK {
 		response.Body.Close()
-		err = errors.New("upstream switched protocols unasked")
+		err = fmt.Errorf("the upstream's answer has the status %03d", response.StatusCode)
 	}
 	switch {
 	case err == nil:
@@ -147,6 +149,30 @@ func (t *Transport) send(ctx context.Context, c call) (*http.Response, error) {
 	}
 	cancel(nil)
 	return nil, fmt.Errorf("send to %s: %w", c.url.Host, err)
+}
+
+// cause is why a send failed, for the log: what the network said, and nothing that the upstream said, since net/http quotes
+// what it cannot read.
+func cause(err error) string {
+	var network *net.OpError
+	var dns *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	switch {
+	case errors.As(err, &dns):
+		return dns.Error()
+	case errors.As(err, &certificate):
+		return certificate.Error()
+	case errors.As(err, &record):
+		return "the host does not speak TLS"
+	case errors.As(err, &network):
+		return network.Error()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the connection was closed before an answer"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return "no connection in time"
+	}
+	return "the answer is no HTTP that can be read"
 }
 
 // cancelOnClose frees a call's context together with its body.
