@@ -14,7 +14,6 @@ import (
 type live struct {
 	mu    sync.Mutex
 	pages map[chan struct{}]struct{}
-	wake  chan struct{} // somebody has begun to look
 	last  []byte        // the newest events, complete
 	ended bool
 }

@@ -41,7 +41,7 @@ func TestEveryAccountIsAtItsCap(t *testing.T) {
 		inWorld(t, sim.Config{Accounts: accounts}, planned("default_max_utilization = 0.5", ""), func(w *world) {
 			w.learn("a", 0.6)
 			w.learn("b", 0.6)
-			time.Sleep(w.resetOf("b").Sub(time.Now()) - c.resetIn)
+			time.Sleep(time.Until(w.resetOf("b")) - c.resetIn)
 			before := w.seen()
 			r := w.ask("s", plainModel, true)
 			const message = "all selectable accounts for provider 'anthropic' are at their max_utilization cap for this request"

@@ -408,7 +408,7 @@ func TestSnapshotOfLimits(t *testing.T) {
 		p.Observe(b.Key, reading(0.6, 4*time.Hour))
 		s := p.Snapshot()
 		if capped := s[0]; capped.Group != pool.Out || capped.FableGroup != pool.Out || capped.Available ||
-			capped.CappedUntil.Sub(time.Now()) != time.Hour || capped.FableCappedUntil.Sub(time.Now()) != 2*time.Hour {
+			time.Until(capped.CappedUntil) != time.Hour || time.Until(capped.FableCappedUntil) != 2*time.Hour {
 			t.Errorf("a: %v until %v, Fable %v until %v", capped.Group, capped.CappedUntil, capped.FableGroup, capped.FableCappedUntil)
 		}
 		if near := s[1]; !near.NearQuota || near.Group != pool.Near || !near.Available || !near.CappedUntil.IsZero() || near.Headroom >= 0 {
