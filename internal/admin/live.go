@@ -14,7 +14,7 @@ import (
 type live struct {
 	mu    sync.Mutex
 	pages map[chan struct{}]struct{}
-	last  []byte        // the newest events, complete
+	last  []byte // the newest events, complete
 	ended bool
 }
 

@@ -38,7 +38,11 @@ func ServeChain(w http.ResponseWriter, r *Request, links []Link) Outcome {
 			best, provider = outcome, link.Name
 		}
 		if r.next {
-			r.Record.Rotations = append(r.Record.Rotations, observe.Rotation{From: link.Name, Reason: outcome.reason()})
+			step := observe.Rotation{From: link.Name, Reason: outcome.reason()}
+			if outcome.Failure != nil {
+				step.Error = outcome.Failure.cause
+			}
+			r.Record.Rotations = append(r.Record.Rotations, step)
 		}
 	}
 	if best.telling() <= unheard {

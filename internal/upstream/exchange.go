@@ -104,6 +104,7 @@ type Failure struct {
 	RetryAfter time.Duration // zero: not said
 
 	telling telling
+	cause   string // what the network said, where there was no answer
 }
 
 var noHeadersInTime = &Failure{

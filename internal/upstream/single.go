@@ -55,9 +55,11 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 		if errors.Is(err, errHostDown) {
 			reason, what = hostDown, "cannot be reached: check the network and the provider's base_url"
 		}
-		r.Record.Rotations = append(r.Record.Rotations, observe.Rotation{From: s.name, Reason: reason.String(), Error: cause(err)})
+		if !r.next { // else the chain tells
+			r.Record.Rotations = append(r.Record.Rotations, observe.Rotation{From: s.name, Reason: reason.String(), Error: cause(err)})
+		}
 		return Outcome{Failure: &Failure{
-			Status: http.StatusBadGateway, Type: anthropic.TypeAPI, Message: "provider '" + s.name + "' " + what, telling: unheard,
+			Status: http.StatusBadGateway, Type: anthropic.TypeAPI, Message: "provider '" + s.name + "' " + what, telling: unheard, cause: cause(err),
 		}}
 	}
 	writeHeader := func(h http.Header) {
