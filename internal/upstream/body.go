@@ -93,7 +93,6 @@ type reader struct {
 	mu       sync.Mutex // net/http may close while it reads
 	body     *Body
 	segments [][]byte
-	started  bool
 	patience time.Duration
 	timer    *time.Timer
 }
@@ -115,15 +114,14 @@ func (r *reader) limit(patience time.Duration, expire func()) {
 	r.timer.Stop()
 }
 
-// answered ends the limit and reports whether reading had begun, which is to say, whether there was a connection.
-func (r *reader) answered() (started bool) {
+// answered ends the limit.
+func (r *reader) answered() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.timer != nil {
 		r.timer.Stop()
 		r.timer = nil
 	}
-	return r.started
 }
 
 func (r *reader) Read(p []byte) (int, error) {
@@ -132,7 +130,6 @@ func (r *reader) Read(p []byte) (int, error) {
 	if r.body == nil {
 		return 0, errors.New("read of a closed request body")
 	}
-	r.started = true
 	if r.timer != nil {
 		r.timer.Reset(r.patience)
 	}

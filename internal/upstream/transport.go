@@ -8,9 +8,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"shunt/internal/anthropic"
@@ -122,6 +124,8 @@ func (t *Transport) send(ctx context.Context, c call) (*http.Response, error) {
 	if c.ttfb > 0 {
 		body.limit(c.ttfb, func() { cancel(errHeaderTimeout) })
 	}
+	var connected atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 	request := (&http.Request{
 		Method: http.MethodPost, URL: c.url, Host: c.url.Host, Header: c.header, Body: body, ContentLength: length,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -133,7 +137,7 @@ func (t *Transport) send(ctx context.Context, c call) (*http.Response, error) {
 		transport = t.fresh
 	}
 	response, err := transport.RoundTrip(request)
-	connected := body.answered()
+	body.answered()
 	if err == nil && response.StatusCode < http.StatusOK {
 		response.Body.Close()
 		err = fmt.Errorf("the upstream's answer has the status %03d", response.StatusCode)
@@ -144,7 +148,7 @@ func (t *Transport) send(ctx context.Context, c call) (*http.Response, error) {
 		return response, nil
 	case context.Cause(ctx) == errHeaderTimeout:
 		err = errHeaderTimeout
-	case !connected && ctx.Err() == nil:
+	case !connected.Load() && ctx.Err() == nil:
 		err = fmt.Errorf("%w: %w", errHostDown, err)
 	}
 	cancel(nil)
