@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -242,6 +243,22 @@ func TestClientLeavesAChain(t *testing.T) {
 		w.wants("calls", strings.Join(w.calls(0), " "), "a")
 		w.wants("end", w.last().End, observe.ClientGone)
 		w.wants("rests", w.rests("a"), false)
+	}, keyOnlyInStore)
+}
+
+// CFG-50: a request goes on in the chain that it began with; the next one has the new one.
+func TestReloadOfAChain(t *testing.T) {
+	inWorld(t, withKey(1), poolAndKey("a"), func(w *world) {
+		w.provider.Inject("a", sim.ServerError(500).After(time.Minute).Times(1))
+		begun := w.start(w.Context(), "s")
+		synctest.Wait()
+		w.reload(chainOf(keyAt(providerURL, ""), poolAt(providerURL, "a")))
+		w.wants("upstream of the next", w.ask("s", plainModel, true).header.Get("X-Gateway-Upstream"), "one")
+		w.wants("account of the next", w.received().Account, "k")
+		r := <-begun
+		w.wants("status", r.status, 200)
+		w.wants("upstream", r.header.Get("X-Gateway-Upstream"), "two")
+		w.wants("calls", strings.Join(w.calls(0), " "), "a k k")
 	}, keyOnlyInStore)
 }
 

@@ -2,16 +2,19 @@ package app_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"shunt/internal/anthropic"
+	"shunt/internal/quota"
 	"shunt/internal/sim"
 )
 
@@ -144,7 +147,7 @@ func TestModelsWithoutALiveList(t *testing.T) {
 		}), 2 * time.Second, 1},
 		{"server error", sim.ServerError(500), 0, 2},
 		{"unauthorized", sim.Unauthorized(), 0, 2},
-		{"rejected", sim.Throttled("100"), 0, 2},
+		{"throttled", sim.Throttled("100"), 0, 2},
 		{"redirect", sim.Redirect(providerURL + "/v1/models"), 0, 2},
 		{"reset", sim.ResetConnection(), 0, 2},
 		{"no JSON", respond(200, "<html>"), 0, 2},
@@ -169,11 +172,24 @@ func TestModelsWithoutALiveList(t *testing.T) {
 						w.wants("accounts asked", w.seen(), c.calls)
 					}
 					if kind == "pool" {
+						asked := 0
 						for _, account := range []string{"a", "b"} {
-							w.wants("rests", w.state(account).Cooldown, time.Duration(0))
-							w.wants("login", w.conditions(), "")
+							s := w.state(account)
+							asked += int(s.Requests)
+							w.wants("rests", s.Cooldown, time.Duration(0))
+							w.wants("in hand", s.InFlight, 0)
+							w.wants("condition", w.conditions(), "")
+							// What an answer tells of quota is heard all the same (QUO-1).
+							_, known := s.Quota.Utilization(quota.FiveHour)
+							w.wants("quota known", known, c.name == "throttled")
 						}
+						w.wants("accounts that count a request", asked, max(c.calls, 1))
 					}
+					for c.took == 0 && c.name != "endless" && w.seen() < 8 {
+						w.get("GET", "/v1/models", http.Header{"X-Api-Key": {"paid-key"}})
+					}
+					synctest.Wait()
+					w.wants("few connections", w.upstream.Open() <= 1, true) // FO-14
 				}, keyOnlyInStore)
 			}
 		})
@@ -193,12 +209,26 @@ func TestModelsThroughThePool(t *testing.T) {
 		w.wants("status", w.ask("", plainModel, false).status, 429)
 		w.wants("list of a pool that rests", w.get("GET", "/v1/models", minimal).body, full)
 	})
+	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) { // SEL-1
+		for i := range 6 {
+			session := fmt.Sprint("s", i)
+			w.get("GET", "/v1/models", with(minimal, "X-Claude-Code-Session-Id", session))
+			requests := w.provider.Requests()
+			w.wants("asked as", requests[len(requests)-1].Account, w.home(session))
+		}
+	})
 	inWorld(t, sim.Config{}, poolOf(modelTables), func(w *world) {
 		w.wants("list of nobody", w.get("GET", "/v1/models", minimal).body, none)
 	})
 	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(modelTables), func(w *world) {
 		w.wants("list of a host that is down", w.get("GET", "/v1/models", minimal).body, none)
 	}, func(w *world) { w.unplug("127.0.0.1:8001") })
+	inWorld(t, paid, singleOf(apiKey), func(w *world) { // as other vendors list them
+		w.provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
+			io.WriteString(rw, `{"object":"list","data":[{"id":"x","object":"model","pricing":{}},{"id":""},{},{"id":"y","display_name":null}]}`)
+		}).On(sim.ModelsPath))
+		w.wants("list", w.get("GET", "/v1/models", minimal).body, modelList([2]string{"x", "x"}, [2]string{"y", "y"}))
+	})
 	inWorld(t, sim.Config{Models: []string{}}, singleOf(passthrough), func(w *world) {
 		w.wants("no model at all", w.get("GET", "/v1/models", minimal).body, `{"data":[],"has_more":false,"first_id":null,"last_id":null}`+"\n")
 	})

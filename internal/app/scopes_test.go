@@ -60,6 +60,10 @@ func TestScopedNamesThatTheStoreHasNot(t *testing.T) {
 			w.Errorf("%d %s", got.status, got.body)
 		}
 	}, func(w *world) { w.write("never", []byte("{")) })
+	elsewhere := "base_url = \"" + providerURL + "\"\nauth = { mode = \"claude_oauth\", accounts = [{ name = \"later\", credentials = \"/none/later.json\" }] }"
+	inWorld(t, sim.Config{}, chainOf(elsewhere), func(w *world) {
+		w.wants("status without a file of its own", w.send(sim.MessagesPath, minimal, bodyFor(plainModel, true)).status, 502)
+	})
 
 	// It counts as an empty pool in a chain: the next upstream serves, and anything that was said outweighs it.
 	inWorld(t, withKey(1), chainOf(scope, keyAt(providerURL, "")), func(w *world) {
