@@ -228,6 +228,28 @@ func TestLongFailuresInAChain(t *testing.T) {
 	}
 }
 
+// FO-0b: two accounts that cannot reach a host are enough for a request, whichever upstreams of the chain they are of. A
+// pool at another base URL, and a key, are tried all the same.
+func TestHostDownInAChain(t *testing.T) {
+	const down, other = "http://127.0.0.1:8102", "http://127.0.0.1:8102/other"
+	for _, c := range []struct {
+		toml     string
+		attempts int
+	}{
+		{chainOf(poolAt(down, "a"), poolAt(down, "b", "c")), 4},
+		{chainOf(poolAt(down, "a", "b"), poolAt(down, "c"), poolAt(down)), 4},
+		{chainOf(poolAt(down, "a", "b"), poolAt(other, "c")), 6},
+		{chainOf(poolAt(down, "a", "b"), keyAt(down, "")), 6},
+	} {
+		inWorld(t, sim.Config{Accounts: accountsOf(3)}, c.toml, func(w *world) {
+			r := w.ask("", plainModel, true)
+			w.wants("attempts", w.last().Attempts, c.attempts)
+			w.wants("status", r.status, 502)
+			w.wants("says", strings.Contains(r.body, "all upstreams failed ("), true)
+		}, func(w *world) { w.unplug("127.0.0.1:8102") })
+	}
+}
+
 // FO-5: when the client leaves, no further upstream is asked.
 func TestClientLeavesAChain(t *testing.T) {
 	inWorld(t, withKey(1), poolAndKey("a"), func(w *world) {

@@ -29,9 +29,8 @@ type exchange struct {
 	fable     bool
 	tried     int      // accounts
 	missing   []string // those of them that the account store has not (CFG-23)
-	hostDowns int
-	loginless int   // accounts that only a person can bring back
-	last      *kept // the last real response (FO-8)
+	loginless int      // accounts that only a person can bring back
+	last      *kept    // the last real response (FO-8)
 
 	// A throttle too long to wait out sends this one request on a detour to another available account. Where there is
 	// none, the throttled account gets it again, if its wait is bearable.
@@ -44,7 +43,7 @@ func (p *Pool) Serve(w http.ResponseWriter, r *Request) Outcome {
 	x := &exchange{Pool: p, w: w, r: r, model: r.Model, fable: IsFable(r.Model)}
 	x.selection = p.scheduler.Begin(pool.Request{Session: r.Session, Fable: x.fable})
 	defer x.selection.Release()
-	for x.hostDowns < hostTries {
+	for !x.hostDown() {
 		a, ok := x.next()
 		if !ok && x.throttled != nil {
 			a, ok = x.throttled, true
@@ -63,6 +62,10 @@ func (p *Pool) Serve(w http.ResponseWriter, r *Request) Outcome {
 	}
 	return x.exhausted()
 }
+
+// hostDown reports whether no further account is worth a try, since the host is down: that was found out here, or by an
+// upstream of the same base URL that was asked before.
+func (x *exchange) hostDown() bool { return x.r.hostDowns[x.base.String()] >= hostTries }
 
 // next is the account whose turn it is. One that came to the scheduler after this pool was made is passed over.
 func (x *exchange) next() (*attempt, bool) {
@@ -279,7 +282,7 @@ func (x *exchange) giveUp(a *attempt, r reply) {
 	}
 	switch r.class {
 	case hostDown:
-		x.hostDowns++
+		x.r.hostDown(x.base)
 	case credentialRefused:
 		a.account.MarkNeedsLogin(a.token, "the provider refuses the credential (403)")
 	case unresolved:
@@ -318,18 +321,18 @@ func (x *exchange) exhausted() Outcome {
 	switch {
 	case x.last != nil:
 		return x.relayKept(nil, x.last)
+	case x.hostDown():
+		return Outcome{Failure: &Failure{
+			Status: http.StatusBadGateway, Type: anthropic.TypeAPI,
+			Message: fmt.Sprintf("provider '%s' cannot be reached (%d accounts tried): check the network and the provider's base_url", x.name, x.tried),
+			telling: unheard,
+		}}
 	case x.tried == len(x.missing):
 		return Outcome{Failure: x.emptyPool(x.selection.Verdict(), x.missing)}
 	case x.loginless == x.tried-len(x.missing):
 		return Outcome{Failure: &Failure{
 			Status: http.StatusBadGateway, Type: anthropic.TypeAPI, Final: true, telling: unheard,
 			Message: fmt.Sprintf("every account of provider '%s' needs a new login (%d tried): `shunt login claude --name NAME`", x.name, x.tried),
-		}}
-	case x.hostDowns == hostTries:
-		return Outcome{Failure: &Failure{
-			Status: http.StatusBadGateway, Type: anthropic.TypeAPI,
-			Message: fmt.Sprintf("provider '%s' cannot be reached (%d accounts tried): check the network and the provider's base_url", x.name, x.tried),
-			telling: unheard,
 		}}
 	}
 	return Outcome{Failure: &Failure{

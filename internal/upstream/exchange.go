@@ -49,6 +49,8 @@ type Request struct {
 	chained   bool // what makes a chain go on is handed back and not relayed
 	next      bool // another upstream follows
 	anonymous bool // the client's own credential must not go along (CHN-4)
+
+	hostDowns map[string]int // accounts that could not reach a base URL (FO-0b)
 }
 
 // SessionOf is the conversation that a request says it belongs to.
@@ -149,6 +151,13 @@ func (r *Request) record(status int, result relay.Result) {
 	case result.Cut:
 		rec.End = observe.Cut
 	}
+}
+
+func (r *Request) hostDown(base *url.URL) {
+	if r.hostDowns == nil {
+		r.hostDowns = map[string]int{}
+	}
+	r.hostDowns[base.String()]++
 }
 
 // gone reports whether the client has left, and notes it.
