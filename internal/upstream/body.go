@@ -110,11 +110,17 @@ func (r *reader) limit(patience time.Duration, expire func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.patience = patience
-	r.timer = time.AfterFunc(patience, expire)
+	r.timer = time.AfterFunc(patience, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.timer != nil {
+			expire()
+		}
+	})
 	r.timer.Stop()
 }
 
-// answered ends the limit.
+// answered ends the limit: once it has returned, nothing expires any more.
 func (r *reader) answered() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -6,8 +6,11 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
+	"time"
 
 	"shunt/internal/anthropic"
 )
@@ -95,6 +98,31 @@ func TestAttemptsShareOneBody(t *testing.T) {
 	wg.Wait()
 	if body.data != nil {
 		t.Error("the buffer was not given back")
+	}
+}
+
+// The time for an answer that comes in the last moment is either over or it is not: it never runs out afterwards.
+func TestLimitEndsWithTheAnswer(t *testing.T) {
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			body, err := ReadBody(strings.NewReader("x"), 1, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, _ := body.open(nil)
+			body.Release()
+			defer r.Close()
+			var expired atomic.Bool
+			r.limit(time.Second, func() { expired.Store(true) })
+			r.Read(make([]byte, 1))
+			time.Sleep(time.Second)
+			r.answered()
+			before := expired.Load()
+			synctest.Wait()
+			if expired.Load() != before {
+				t.Fatal("it ran out after the answer")
+			}
+		})
 	}
 }
 

@@ -142,6 +142,10 @@ func (t *Transport) send(ctx context.Context, c call) (*http.Response, error) {
 		response.Body.Close()
 		err = fmt.Errorf("the upstream's answer has the status %03d", response.StatusCode)
 	}
+	if err == nil && context.Cause(ctx) == errHeaderTimeout { // the headers came a moment too late: the body is cut already
+		response.Body.Close()
+		err = errHeaderTimeout
+	}
 	switch {
 	case err == nil:
 		response.Body = &cancelOnClose{response.Body, cancel}
