@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"shunt/internal/admin"
+	"shunt/internal/config"
 )
 
 // statusCommand shows the pool of a running gateway as the page does (CLI-2).
@@ -71,7 +72,11 @@ func writeStatus(w io.Writer, pools admin.Pools, now time.Time) error {
 	fmt.Fprintln(table, "PROVIDER\tACCOUNT\tSTATE\t5H\t7D\tFABLE\tHEADROOM\tREQUESTS")
 	for _, p := range pools.Providers {
 		if len(p.Accounts) == 0 {
-			fmt.Fprintf(table, "%s\t-\t%s\t\t\t\t\t\n", p.Provider, strings.ReplaceAll(string(p.Auth), "_", " "))
+			state := strings.ReplaceAll(string(p.Auth), "_", " ")
+			if p.Auth == config.ClaudeOAuth {
+				state = "no account"
+			}
+			fmt.Fprintf(table, "%s\t-\t%s\t\t\t\t\t\n", p.Provider, state)
 		}
 		for i := range p.Accounts {
 			a := &p.Accounts[i]
