@@ -34,11 +34,13 @@ func TestStartModel(t *testing.T) {
 	for data, want := range map[string]string{
 		data: `"claude-sonnet-4-5"`,
 		`{"type":"message_start" , "message" : { "content":[{"model":"no"}], "model" : "a" } }`: `"a"`,
+
 		`{"model":"no","message":{}}`: ``,
 		`{"message":{"model":1}}`:     ``,
 		`{"message":"model"}`:         ``,
 		`{"type":"ping"}`:             ``,
 		`oops`:                        ``,
+
 		`{"message":{"model":"a"},"model":"after"`: `"a"`,
 	} {
 		span, ok := anthropic.StartModel([]byte(data))

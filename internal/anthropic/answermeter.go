@@ -53,7 +53,7 @@ func (m *AnswerMeter) Write(p []byte) {
 				m.wantKey = m.inObject
 			}
 		case ':':
-			if m.depth == 1 && m.isUsage {
+			if m.depth == 1 && m.isUsage && !m.recording {
 				m.recording, from = true, i+1
 			}
 		case ',':

@@ -148,6 +148,7 @@ func FuzzAnswerMeter(f *testing.F) {
 	for _, seed := range []string{
 		`{"content":[{"text":"\\\"usage\":{"}],"usage":{"input_tokens":1,"output_tokens":2}}`, `{"us\u0061ge":{"input_tokens":1},"usage":null}`,
 		`{"usage":{"cache_read_input_tokens":1.5,"cache_creation_input_tokens":3}} x`, `[{"usage":{"input_tokens":1}}]`, `{"a":{"usage":{"input_tokens":1}},"":"\\"}`,
+		`{""[{""}],"usage":{"input_tokens":0""}"00":,`,
 	} {
 		f.Add([]byte(seed), uint64(0b110101))
 	}
