@@ -84,7 +84,7 @@ type sessions struct {
 // maxSessions bounds the memory of logins; the oldest go first.
 const maxSessions = 1000
 
-func (s *sessions) open() (cookie string, _ session) {
+func (s *sessions) open() (cookie string) {
 	secret := make([]byte, 32)
 	rand.Read(secret)
 	cookie = base64.RawURLEncoding.EncodeToString(secret)
@@ -107,7 +107,7 @@ func (s *sessions) open() (cookie string, _ session) {
 		delete(s.all, oldest)
 	}
 	s.all[sha256.Sum256([]byte(cookie))] = opened
-	return cookie, opened
+	return cookie
 }
 
 func (s *sessions) of(r *http.Request) (session, bool) {

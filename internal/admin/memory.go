@@ -14,7 +14,6 @@ const recentLimit = 200
 type recent struct {
 	mu      sync.Mutex
 	records []*observe.Record
-	changes uint64
 }
 
 func (l *recent) add(r *observe.Record) {
@@ -25,11 +24,10 @@ func (l *recent) add(r *observe.Record) {
 		l.records = l.records[:recentLimit-1]
 	}
 	l.records = append(l.records, r)
-	l.changes++
 }
 
-// newest returns up to n requests, and how many there have been.
-func (l *recent) newest(n int) ([]*observe.Record, uint64) {
+// newest returns up to n requests, the newest first.
+func (l *recent) newest(n int) []*observe.Record {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n = min(n, len(l.records))
@@ -37,7 +35,7 @@ func (l *recent) newest(n int) ([]*observe.Record, uint64) {
 	for i := range list {
 		list[i] = l.records[len(l.records)-1-i]
 	}
-	return list, l.changes
+	return list
 }
 
 func (l *recent) find(id string) (*observe.Record, bool) {

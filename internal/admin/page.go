@@ -84,7 +84,7 @@ const shownRequests = 30
 
 func (a *Admin) parts() []part {
 	pools := a.pools()
-	requests, _ := a.recent.newest(shownRequests)
+	requests := a.recent.newest(shownRequests)
 	return []part{
 		{"health", "", render("health.tmpl", a.Health.List())},
 		{"pools", "Accounts", render("pools.tmpl", a.poolViews(pools))},

@@ -39,7 +39,7 @@ func (a *Admin) login(w http.ResponseWriter, r *http.Request) {
 		a.showLogin(w, http.StatusUnauthorized, "That is no admin token.")
 		return
 	}
-	cookie, _ := a.sessions.open()
+	cookie := a.sessions.open()
 	http.SetCookie(w, &http.Cookie{
 		Name: sessionCookie, Value: cookie, Path: "/admin", MaxAge: int(a.Settings.SessionTTL.Seconds()),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: !a.Loopback || secure(r),
