@@ -1,6 +1,6 @@
 # The work of the project, one target each. Everything needs Go; `test` and `e2e` also need Node.js with npm.
 
-.PHONY: build demo unit test e2e bench
+.PHONY: build demo unit test e2e bench bench-peers
 
 # One static binary; its version comes from the commit it is built from. Without what only a debugger reads it is a third smaller.
 build:
@@ -23,7 +23,14 @@ e2e:
 	scripts/install
 	go run ./scripts/verify e2e
 
-# shunt beside a bare reverse proxy: numbers, no verdict. FOR is the length of one measurement.
+# shunt beside a bare reverse proxy, printed and written to bench/RESULTS.md. FOR is the length of one measurement; ROWS, a
+# regular expression, takes only some and writes nothing.
 FOR = 3s
 bench: build
-	cd bench && go run . -shunt ../shunt -for $(FOR)
+	cd bench && go run . -shunt ../shunt -for $(FOR) $(if $(ROWS),-only '$(ROWS)',-results RESULTS.md)
+
+# Another gateway beside a bare reverse proxy: make bench-peers PEER=http://127.0.0.1:4000 PID=1234 HEADER='x-api-key: ...'
+# Its upstream is MOCK, and without PEER that is all that runs. FLAGS are further ones, such as more headers.
+MOCK = 127.0.0.1:8901
+bench-peers:
+	cd bench && go run . -upstream-listen $(MOCK) $(if $(PEER),-peer '$(PEER)' -for $(FOR)) $(if $(PID),-peer-pid $(PID)) $(if $(HEADER),-header '$(HEADER)') $(if $(ROWS),-only '$(ROWS)') $(FLAGS)

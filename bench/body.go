@@ -4,19 +4,17 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
-	"strings"
 )
 
-// block is one content block of a message.
-type block struct {
-	Type    string `json:"type"`
-	Text    string `json:"text,omitempty"`
-	ID      string `json:"id,omitempty"`
-	Name    string `json:"name,omitempty"`
-	Input   any    `json:"input,omitempty"`
-	ToolUse string `json:"tool_use_id,omitempty"`
-	Content string `json:"content,omitempty"`
+// request has its members in the order in which Claude Code writes them; what routing needs stands at both ends.
+type request struct {
+	Model     string    `json:"model"`
+	Messages  []message `json:"messages"`
+	System    []block   `json:"system"`
+	Tools     []tool    `json:"tools"`
+	Metadata  metadata  `json:"metadata"`
+	MaxTokens int       `json:"max_tokens"`
+	Stream    bool      `json:"stream,omitempty"`
 }
 
 type message struct {
@@ -24,82 +22,95 @@ type message struct {
 	Content []block `json:"content"`
 }
 
-type tool struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	InputSchema any    `json:"input_schema"`
+// block is one content block of a message or of the system prompt.
+type block struct {
+	Type      string            `json:"type"`
+	Text      string            `json:"text,omitempty"`
+	Thinking  string            `json:"thinking,omitempty"`
+	Signature string            `json:"signature,omitempty"`
+	ID        string            `json:"id,omitempty"`
+	Name      string            `json:"name,omitempty"`
+	Input     map[string]string `json:"input,omitempty"`
+	ToolUse   string            `json:"tool_use_id,omitempty"`
+	Content   string            `json:"content,omitempty"`
+	Cache     *cache            `json:"cache_control,omitempty"`
 }
 
-// request has its members in the order in which Claude Code writes them; what routing needs stands at both ends.
-type request struct {
-	Model     string            `json:"model"`
-	Messages  []message         `json:"messages"`
-	System    []block           `json:"system"`
-	Tools     []tool            `json:"tools"`
-	Metadata  map[string]string `json:"metadata"`
-	MaxTokens int               `json:"max_tokens"`
-	Stream    bool              `json:"stream"`
+type cache struct {
+	Type string `json:"type"`
 }
 
-// requestBody returns a body of size bytes in the shape of a coding session's turn: a system prompt, tools with their
-// schemas, and a conversation that grows until the size is reached. The same size gives the same bytes.
-func requestBody(size int) []byte {
-	text := prose{rand.New(rand.NewPCG(1, 2))}
+type metadata struct {
+	UserID string `json:"user_id"`
+}
+
+// The identities in a body are of a client that is logged in with an account that no gateway here has.
+const (
+	clientAccount = "11111111-1111-4111-8111-111111111111"
+	someSession   = "0b0e9f9c-54a5-4bb5-8c85-6cf2a3b2f7d5"
+)
+
+// The sizes in bytes that parts of a long session have: they are there whole before the conversation begins.
+const (
+	systemSize = 16_000
+	toolsSize  = 60_000
+	toolCount  = 20
+)
+
+// requestBody returns a body of exactly size bytes in the shape of a coding session's turn: a system prompt, tools with
+// their schemas, and a conversation that grows until the size is reached. The same arguments give the same bytes.
+func requestBody(size int, stream bool) []byte {
+	w := newWriter()
 	r := request{
-		Model:     "claude-sonnet-4-5",
-		System:    []block{{Type: "text", Text: text.lines(min(27_000, size/5))}},
-		Metadata:  map[string]string{"user_id": `{"device_id":"6f1ed002ab5595859014ebf0951522d9","account_uuid":"11111111-1111-4111-8111-111111111111","session_id":"0b0e9f9c-54a5-4bb5-8c85-6cf2a3b2f7d5"}`},
+		Model: "claude-sonnet-4-5",
+		System: []block{
+			{Type: "text", Text: "You help a person with software, from the command line."},
+			{Type: "text", Text: w.prose(min(systemSize, size/8)), Cache: &cache{"ephemeral"}},
+		},
+		Tools:     w.tools(min(toolsSize, size/2)),
+		Metadata:  metadata{fmt.Sprintf(`{"device_id":"6f1ed002ab5595859014ebf0951522d9","account_uuid":%q,"session_id":%q}`, clientAccount, someSession)},
 		MaxTokens: 32_000,
-		Stream:    true,
+		Stream:    stream,
 	}
-	for budget := min(80_000, size*2/3); budget > 0; budget -= 4_000 {
-		r.Tools = append(r.Tools, tool{
-			Name:        fmt.Sprintf("Tool%d", len(r.Tools)),
-			Description: text.lines(min(3_000, budget/2)),
-			InputSchema: map[string]any{
-				"type":       "object",
-				"properties": map[string]any{"path": map[string]string{"type": "string", "description": text.lines(80)}},
-				"required":   []string{"path"},
-			},
-		})
+	r.Messages = []message{{"user", []block{{Type: "text", Text: "x"}}}}
+	missing := size - len(encode(r))
+	for missing > 8_000 {
+		turn := w.turn(len(r.Messages), missing/2)
+		r.Messages = append(r.Messages, turn...)
+		for _, m := range turn {
+			missing -= len(encode(m)) + len(",")
+		}
 	}
-	r.Messages = []message{{"user", []block{{Type: "text", Text: ""}}}}
-	for missing := size - len(encode(r)); missing > 12_000; missing = size - len(encode(r)) {
-		id := fmt.Sprintf("toolu_%024d", len(r.Messages))
-		r.Messages = append(r.Messages,
-			message{"assistant", []block{{Type: "text", Text: text.lines(300)}, {Type: "tool_use", ID: id, Name: "Tool0", Input: map[string]string{"path": "/src/main.go"}}}},
-			message{"user", []block{{Type: "tool_result", ToolUse: id, Content: text.lines(min(40_000, missing/2))}}})
-	}
-	// Letters need no escape, so the rest fits exactly; "text" itself appears with its first letter.
-	rest := size - len(encode(r))
-	if rest > len(`,"text":""`) {
-		r.Messages[0].Content[0].Text = strings.Repeat("x", rest-len(`,"text":""`))
-	}
+	r.Messages[0].Content[0].Text += w.plain(missing)
 	return encode(r)
 }
 
-func encode(r request) []byte {
+// turn is one use of a tool, with a result of at most limit bytes before it is encoded.
+func (w *writer) turn(number, limit int) []message {
+	id := fmt.Sprintf("toolu_%024d", number)
+	uses := [...]block{
+		{Name: "Read", Input: map[string]string{"path": w.path()}},
+		{Name: "Shell", Input: map[string]string{"command": `grep -rn "func (p \*Pool)" internal | head -20`, "description": w.prose(40)}},
+		{Name: "Edit", Input: map[string]string{"path": w.path(), "old_string": w.code(400), "new_string": w.code(500)}},
+	}
+	use := uses[w.IntN(len(uses))]
+	use.Type, use.ID = "tool_use", id
+	return []message{
+		{"assistant", []block{
+			{Type: "thinking", Thinking: w.prose(300), Signature: w.base64(400)},
+			{Type: "text", Text: w.prose(200)},
+			use,
+		}},
+		{"user", []block{{Type: "tool_result", ToolUse: id, Content: w.code(min(500+w.IntN(7_500), limit))}}},
+	}
+}
+
+func encode(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(r); err != nil {
-		panic(err) // strings and numbers always encode
+	if err := e.Encode(v); err != nil {
+		panic(err) // what a request consists of always encodes
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
-// prose writes text that escapes about as often as source code in a JSON string does.
-type prose struct{ *rand.Rand }
-
-func (p prose) lines(size int) string {
-	words := [...]string{"return", "fmt.Errorf(\"read %s: %w\", name, err)", "if err != nil {", "\t", "the", "conversation", "which governs", "of a request", "session", "account", "window", "// keep the newest reading", "}", "é", "<result>", "cooldown"}
-	var b strings.Builder
-	for b.Len() < size {
-		for range 4 + p.IntN(8) {
-			b.WriteString(words[p.IntN(len(words))])
-			b.WriteByte(' ')
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
 }

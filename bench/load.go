@@ -10,14 +10,20 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
+
+// patience is how long an answer may take before the measurement is given up.
+const patience = 30 * time.Second
+
+var errAnswer = errors.New("not the expected answer")
 
 // connection speaks just enough HTTP to cost next to nothing beside what is measured.
 type connection struct {
 	net.Conn
 	answers *bufio.Reader
+	part    [4 << 10]byte
+	end     [64]byte // the last bytes of the answer
 }
 
 func dial(ctx context.Context, addr string) (*connection, error) {
@@ -25,111 +31,156 @@ func dial(ctx context.Context, addr string) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{c, bufio.NewReaderSize(c, 4<<10)}, nil
+	return &connection{Conn: c, answers: bufio.NewReaderSize(c, 4<<10)}, nil
 }
 
-// request is everything that goes over the wire for one request, and the length of the answer's body.
-type exchange struct {
-	head, body []byte
-	answer     int64
-}
-
-func newExchange(body []byte, extra string, answer int64) exchange {
-	head := fmt.Sprintf("POST /v1/messages?beta=true HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"+
-		"authorization: Bearer client\r\nuser-agent: claude-cli/2.1.197 (external, sdk-cli)\r\nx-app: cli\r\naccept: application/json\r\n"+
-		"accept-encoding: gzip, deflate, br, zstd\r\nanthropic-version: 2023-06-01\r\nanthropic-beta: claude-code-20250219,interleaved-thinking-2025-05-14\r\n"+
-		"x-stainless-lang: js\r\nx-stainless-os: Linux\r\nx-stainless-runtime: node\r\nx-stainless-timeout: 600\r\nx-stainless-retry-count: 0\r\n"+
-		"x-claude-code-session-id: 0b0e9f9c-54a5-4bb5-8c85-6cf2a3b2f7d5\r\n%s\r\n", len(body), extra)
-	return exchange{[]byte(head), body, answer}
-}
-
-var errAnswer = errors.New("not the expected answer")
-
-// do sends one request and reads the whole answer.
-func (c *connection) do(e exchange) (firstByte time.Time, err error) {
-	parts := net.Buffers{e.head, e.body}
+// do sends one request and reads the whole answer. It returns the time of the answer's first byte.
+func (c *connection) do(e *exchange) (firstByte time.Time, err error) {
+	parts := net.Buffers{e.head, e.body, e.rest}
 	if _, err := parts.WriteTo(c.Conn); err != nil {
 		return firstByte, err
 	}
+	if _, err := c.answers.Peek(1); err != nil {
+		return firstByte, err
+	}
+	firstByte = time.Now()
 	answer, err := http.ReadResponse(c.answers, nil)
 	if err != nil {
 		return firstByte, err
 	}
-	firstByte = time.Now()
-	n, err := io.Copy(io.Discard, answer.Body)
-	if err == nil && (answer.StatusCode != http.StatusOK || n != e.answer) {
-		err = fmt.Errorf("%w: status %d, %d bytes", errAnswer, answer.StatusCode, n)
+	if answer.StatusCode != http.StatusOK {
+		why, _ := io.ReadAll(io.LimitReader(answer.Body, 300)) // what there is of it
+		return firstByte, fmt.Errorf("%w: status %d: %s", errAnswer, answer.StatusCode, why)
 	}
-	return firstByte, err
+	n, err := c.drain(answer.Body)
+	if err != nil {
+		return firstByte, err
+	}
+	return firstByte, e.judge(answer, n, c.end[:])
 }
 
-// requests sends one request after the other on each of a number of connections, until the time is up. It returns the
-// time that each took.
-func requests(ctx context.Context, addr string, workers int, length time.Duration, e exchange) ([]time.Duration, error) {
+// drain reads to the end and keeps the last bytes.
+func (c *connection) drain(r io.Reader) (total int64, err error) {
+	clear(c.end[:])
+	for {
+		n, err := r.Read(c.part[:])
+		total += int64(n)
+		keep := min(n, len(c.end))
+		copy(c.end[:], c.end[keep:])
+		copy(c.end[len(c.end)-keep:], c.part[n-keep:n])
+		if err == io.EOF {
+			return total, nil
+		}
+		if err != nil {
+			return total, err
+		}
+	}
+}
+
+// load is a number of open connections, each with a session of its own that sends one request after the other.
+type load struct {
+	connections []*connection
+	exchanges   []exchange
+}
+
+// openLoad opens the connections and sends requests for a while, so that what follows finds everything open and warm.
+func openLoad(ctx context.Context, to endpoint, k kind, inFlight int) (*load, error) {
+	l := &load{exchanges: exchanges(to, k, inFlight)}
+	for range inFlight {
+		c, err := dial(ctx, to.addr)
+		if err != nil {
+			l.close()
+			return nil, err
+		}
+		l.connections = append(l.connections, c)
+	}
+	if _, err := l.run(ctx, warmUp); err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *load) close() {
+	for _, c := range l.connections {
+		c.Close()
+	}
+}
+
+// run sends requests until the time is up. It returns the time to the first byte of each answer.
+func (l *load) run(ctx context.Context, length time.Duration) ([]time.Duration, error) {
 	var (
 		wg     sync.WaitGroup
-		took   = make([][]time.Duration, workers)
-		errs   = make([]error, workers)
+		took   = make([][]time.Duration, len(l.connections))
+		errs   = make([]error, len(l.connections))
 		finish = time.Now().Add(length)
 	)
-	for i := range workers {
+	defer context.AfterFunc(ctx, l.close)()
+	for i, c := range l.connections {
 		wg.Go(func() {
-			c, err := dial(ctx, addr)
-			if err != nil {
-				errs[i] = err
+			if errs[i] = c.SetDeadline(finish.Add(patience)); errs[i] != nil {
 				return
 			}
-			defer c.Close()
-			for start := time.Now(); start.Before(finish) && ctx.Err() == nil; {
-				if _, err := c.do(e); err != nil {
+			for start := time.Now(); start.Before(finish); start = time.Now() {
+				firstByte, err := c.do(&l.exchanges[i])
+				if err != nil {
 					errs[i] = err
 					return
 				}
-				end := time.Now()
-				took[i] = append(took[i], end.Sub(start))
-				start = end
+				took[i] = append(took[i], firstByte.Sub(start))
 			}
 		})
 	}
 	wg.Wait()
-	return slices.Concat(took...), errors.Join(append(errs, ctx.Err())...)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return slices.Concat(took...), firstOf(errs)
 }
 
-// streams opens n streams over the ramp and reads them to their end. It returns the times to the first byte, and the
-// number of streams that were lost with one of their errors.
-func streams(ctx context.Context, addr string, n int, ramp time.Duration, e exchange) (firstBytes []time.Duration, lost int, why error) {
-	var (
-		wg      sync.WaitGroup
-		took    = make([]time.Duration, n)
-		failed  atomic.Int64
-		example atomic.Pointer[error]
-	)
-	for i := range n {
+func firstOf(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// streams sends each exchange on a connection of its own, spread over the ramp. It returns how many answers were lost,
+// with the error of one of them. Each must arrive within the time given from the beginning of its request.
+func streams(ctx context.Context, addr string, ramp, within time.Duration, all []exchange) (lost int, why error) {
+	var wg sync.WaitGroup
+	errs := make([]error, len(all))
+	for i := range all {
 		wg.Go(func() {
-			time.Sleep(ramp * time.Duration(i) / time.Duration(n))
-			start := time.Now()
-			firstByte, err := stream(ctx, addr, e)
-			if err != nil {
-				failed.Add(1)
-				example.Store(&err)
-				return
+			select {
+			case <-time.After(ramp * time.Duration(i) / time.Duration(len(all))):
+				errs[i] = stream(ctx, addr, within, &all[i])
+			case <-ctx.Done():
+				errs[i] = ctx.Err()
 			}
-			took[i] = firstByte.Sub(start)
 		})
 	}
 	wg.Wait()
-	if err := example.Load(); err != nil {
-		why = *err
+	for _, err := range errs {
+		if err != nil {
+			lost, why = lost+1, err
+		}
 	}
-	return slices.DeleteFunc(took, func(d time.Duration) bool { return d == 0 }), int(failed.Load()), why
+	return lost, why
 }
 
-func stream(ctx context.Context, addr string, e exchange) (time.Time, error) {
+func stream(ctx context.Context, addr string, within time.Duration, e *exchange) error {
 	c, err := dial(ctx, addr)
 	if err != nil {
-		return time.Time{}, err
+		return err
 	}
 	defer c.Close()
 	defer context.AfterFunc(ctx, func() { c.Close() })()
-	return c.do(e)
+	if err := c.SetDeadline(time.Now().Add(within)); err != nil {
+		return err
+	}
+	_, err = c.do(e)
+	return err
 }

@@ -1,46 +1,65 @@
 // Command bench measures what a hop through shunt costs, beside a bare httputil.ReverseProxy on the same machine in the
-// same run. It prints numbers and judges none.
+// same run. It prints numbers and whether they meet their targets; its exit code tells only whether it could measure.
 //
 // Three parties, in processes of their own where it matters: this one sends the load and answers as the upstream; shunt
 // and the bare proxy run as separate processes between the two and take turns, so that a slow minute of the machine hits
-// both. What is printed is the median over the rounds, and the median of the rounds' ratios.
+// both. README.md says how to read what it prints.
 //
-//	bench -shunt PATH [-for 3s] [-rounds 5] [-log-level info] [-log FILE]
+//	bench -shunt PATH [-only REGEXP] [-for 3s] [-rounds 5] [-stream-rounds 3] [-results FILE]
+//	bench -peer URL [-peer-pid PID] [-header 'name: value']... -upstream-listen ADDRESS
+//	bench -upstream-listen ADDRESS
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
+	"regexp"
 	"time"
 )
 
 type options struct {
-	shunt    string        // the binary under test; empty: the bare proxy alone
-	logLevel string        // of shunt
-	log      string        // the file that its log is appended to; empty: nowhere
-	length   time.Duration // of one measurement
-	rounds   int
-	workers  int // connections that send one request after the other
+	shunt          string // the binary under test
+	peer           string // instead of it, the base URL of another gateway
+	peerPID        int
+	headers        headerFlag // instead of, or besides, the usual ones
+	upstreamListen string
+	only           *regexp.Regexp // the measurements to take; nil: all
+	length         time.Duration  // of one measurement
+	rounds         int
+	streamRounds   int
+	logLevel       string // of shunt
+	log            string // the file that its log is appended to; empty: a temporary one
+	results        string // the file that the report is written to; empty: none
 }
 
 func main() {
 	var o options
 	bare := flag.String("bare", "", "serve as the bare proxy in front of `URL`")
 	listen := flag.String("listen", "", "`address` of the bare proxy")
-	flag.StringVar(&o.shunt, "shunt", "", "`path` of the shunt binary; without it only the bare proxy is measured")
-	flag.StringVar(&o.logLevel, "log-level", "info", "log `level` of shunt")
-	flag.StringVar(&o.log, "log", "", "`file` for the log of shunt, which goes nowhere otherwise")
+	flag.StringVar(&o.shunt, "shunt", "", "`path` of the shunt binary")
+	flag.StringVar(&o.peer, "peer", "", "base `URL` of another gateway, which runs already and has the upstream here as its own")
+	flag.IntVar(&o.peerPID, "peer-pid", 0, "`pid` of that gateway, for its processor time and memory together with its children's")
+	flag.Var(&o.headers, "header", "a `'name: value'` for each request, instead of the usual one of that name; an empty value leaves it out; repeatable")
+	flag.StringVar(&o.upstreamListen, "upstream-listen", "127.0.0.1:0", "`address` of the upstream; without -shunt and -peer it serves until it is interrupted")
+	flag.Func("only", "take only the measurements whose name matches the `regexp`", func(s string) (err error) {
+		o.only, err = regexp.Compile(s)
+		return err
+	})
 	flag.DurationVar(&o.length, "for", 3*time.Second, "length of one measurement")
-	flag.IntVar(&o.rounds, "rounds", 5, "measurements of each kind and target")
-	flag.IntVar(&o.workers, "workers", 16, "concurrent connections of the request measurements")
+	flag.IntVar(&o.rounds, "rounds", 5, "measurements of each kind and program")
+	flag.IntVar(&o.streamRounds, "stream-rounds", 3, "the same for the streams")
+	flag.StringVar(&o.logLevel, "log-level", "info", "log `level` of shunt")
+	flag.StringVar(&o.log, "log", "", "`file` that the log of shunt is kept in")
+	flag.StringVar(&o.results, "results", "", "`file` that the report is written to as well")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	run := func() error { return measure(ctx, o) }
+	run := func() error { return start(ctx, o) }
 	if *bare != "" {
 		run = func() error { return serveBare(ctx, *listen, *bare) }
 	}
@@ -48,4 +67,30 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+}
+
+func start(ctx context.Context, o options) error {
+	switch {
+	case flag.NArg() > 0:
+		return fmt.Errorf("unexpected %q", flag.Args())
+	case o.shunt != "" && o.peer != "":
+		return errors.New("-shunt or -peer, not both")
+	case o.rounds < 1 || o.streamRounds < 1 || o.length <= 0:
+		return errors.New("-rounds, -stream-rounds and -for must be more than nothing")
+	case o.shunt == "" && o.peer == "":
+		return serveUpstream(ctx, o.upstreamListen)
+	}
+	return (&bench{options: o}).run(ctx)
+}
+
+// serveUpstream is for setting up another gateway: it answers as requests ask until it is interrupted.
+func serveUpstream(ctx context.Context, addr string) error {
+	up, err := startUpstream(addr)
+	if err != nil {
+		return err
+	}
+	defer up.server.Close()
+	fmt.Printf("the upstream answers at %s, POST /v1/messages; interrupt to end it\n", up.url)
+	<-ctx.Done()
+	return nil
 }

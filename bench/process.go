@@ -2,166 +2,82 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
 
-// target is one of the two programs that are compared.
-type target struct {
-	name  string
-	start func(context.Context) (*process, error)
-}
-
-// process is a running target.
+// process is a running program that requests are sent to.
 type process struct {
-	addr   string
-	cmd    *exec.Cmd
-	exited chan struct{} // closed when it has ended
+	endpoint
+	pid    int                   // 0: unknown, so that neither its processor time nor its memory can be told
+	family func() ([]int, error) // the processes that count, by their ids
+	cmd    *exec.Cmd             // nil: it was there before and stays
+	exited chan struct{}         // closed when it has ended
+	clean  func()                // once it has ended
 }
 
-func (p *process) start() error {
-	if err := p.cmd.Start(); err != nil {
-		return err
+// launch starts a command and waits until it accepts connections.
+func launch(ctx context.Context, e endpoint, cmd *exec.Cmd, clean func()) (*process, error) {
+	if err := cmd.Start(); err != nil {
+		clean()
+		return nil, fmt.Errorf("start %s: %w", cmd, err)
 	}
-	p.exited = make(chan struct{})
+	pid := cmd.Process.Pid
+	p := &process{
+		endpoint: e, pid: pid, cmd: cmd, exited: make(chan struct{}), clean: clean,
+		family: func() ([]int, error) { return []int{pid}, nil },
+	}
 	go func() {
 		_ = p.cmd.Wait() // the process's state tells
 		close(p.exited)
 	}()
-	return nil
+	if err := p.ready(ctx); err != nil {
+		err = p.blame(err)
+		p.stop()
+		return nil, err
+	}
+	return p, nil
 }
 
 func (p *process) stop() {
+	if p.cmd == nil {
+		return
+	}
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may be gone already
-	<-p.exited
+	select {
+	case <-p.exited:
+	case <-time.After(5 * time.Second):
+		_ = p.cmd.Process.Kill()
+		<-p.exited
+	}
+	p.clean()
 }
 
 // blame adds to an error of the load that the process has ended, if that is why.
 func (p *process) blame(err error) error {
+	if err == nil || p.cmd == nil {
+		return err
+	}
 	select {
 	case <-p.exited:
-		return fmt.Errorf("%s ended: %v: %w", p.cmd, p.cmd.ProcessState, err)
+		return fmt.Errorf("%s ended: %v: %w%s", p.cmd, p.cmd.ProcessState, err, p.lastWords())
 	case <-time.After(200 * time.Millisecond): // in which an end would show
 		return err
 	}
 }
 
-// cpu is the processor time that the process has used, in steps of 10 ms.
-func (p *process) cpu() (time.Duration, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
+// lastWords is the end of what the process logged to a file, if it did.
+func (p *process) lastWords() string {
+	log, ok := p.cmd.Stderr.(*os.File)
+	if !ok || log == os.Stderr {
+		return ""
 	}
-	// Behind the name in parentheses come the fields from the third on; user and system time are the 14th and 15th.
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	var ticks int64
-	for _, field := range fields[11:13] {
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * 10 * time.Millisecond, nil
-}
-
-// peakMemory is the most resident memory that the process ever had, in bytes.
-func (p *process) peakMemory() (int64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(status)) {
-		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kib, err := strconv.ParseInt(strings.Fields(value)[0], 10, 64)
-			return kib << 10, err
-		}
-	}
-	return 0, fmt.Errorf("process %d tells no peak memory", p.cmd.Process.Pid)
-}
-
-// bareTarget is this program in its other role.
-func bareTarget(upstream string) target {
-	return target{"bare", func(ctx context.Context) (*process, error) {
-		self, err := os.Executable()
-		if err != nil {
-			return nil, err
-		}
-		addr, err := freeAddress()
-		if err != nil {
-			return nil, err
-		}
-		cmd := exec.CommandContext(ctx, self, "-bare", upstream, "-listen", addr)
-		cmd.Stderr = os.Stderr
-		return launch(ctx, &process{addr: addr, cmd: cmd})
-	}}
-}
-
-// shuntTarget runs shunt as its users do: a pool of three accounts whose identity is known, the log at info. Only the
-// limit on concurrent requests is off, and the log goes nowhere.
-func shuntTarget(o options, upstream, dir string) target {
-	return target{"shunt", func(ctx context.Context) (*process, error) {
-		addr, err := freeAddress()
-		if err != nil {
-			return nil, err
-		}
-		var config strings.Builder
-		fmt.Fprintf(&config, "[server]\nbind = %q\nmax_concurrent_requests = 0\n[log]\nlevel = %q\n", addr, o.logLevel)
-		fmt.Fprintf(&config, "[server.admin]\n")
-		fmt.Fprintf(&config, "[providers.anthropic]\nbase_url = %q\nauth = \"claude_oauth\"\n", upstream)
-		for i, name := range [...]string{"a", "b", "c"} {
-			fmt.Fprintf(&config, "[[providers.anthropic.accounts]]\nname = %q\ntoken_env = \"BENCH_TOKEN\"\nuuid = \"22222222-2222-4222-8222-22222222222%d\"\n", name, i)
-		}
-		path := filepath.Join(dir, "shunt.toml")
-		if err := os.WriteFile(path, []byte(config.String()), 0o600); err != nil {
-			return nil, err
-		}
-		cmd := exec.CommandContext(ctx, o.shunt, "run", "--config", path)
-		cmd.Env = append(os.Environ(), "HOME="+dir, "BENCH_TOKEN=bench", "SHUNT_ADMIN_TOKENS=bench:"+adminToken)
-		if o.log != "" {
-			log, err := os.OpenFile(o.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-			if err != nil {
-				return nil, err
-			}
-			defer log.Close()
-			cmd.Stderr = log
-		}
-		return launch(ctx, &process{addr: addr, cmd: cmd})
-	}}
-}
-
-// freeAddress finds a port below those that the system hands out, so that no connection takes it before its server does.
-func freeAddress() (string, error) {
-	for {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))
-		if errors.Is(err, syscall.EADDRINUSE) {
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		return l.Addr().String(), l.Close()
-	}
-}
-
-func launch(ctx context.Context, p *process) (*process, error) {
-	if err := p.start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", p.cmd, err)
-	}
-	if err := p.ready(ctx); err != nil {
-		_ = p.cmd.Process.Kill() // it may have ended
-		return nil, p.blame(err)
-	}
-	return p, nil
+	text, _ := os.ReadFile(log.Name()) // what there is of it
+	return "\n" + string(text[max(len(text)-1000, 0):])
 }
 
 // ready waits until the process accepts connections.
@@ -181,4 +97,32 @@ func (p *process) ready(ctx context.Context) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// cpu is the processor time that the process and its descendants have used; of an unknown process it is 0.
+func (p *process) cpu() (time.Duration, error) {
+	return sum(p, cpuTime)
+}
+
+// memory is resident memory in bytes, present or peak, of the process and its descendants together.
+func (p *process) memory(which string) (int64, error) {
+	return sum(p, func(pid int) (int64, error) { return memory(pid, which) })
+}
+
+func sum[T time.Duration | int64](p *process, of func(pid int) (T, error)) (total T, err error) {
+	if p.pid == 0 {
+		return 0, nil
+	}
+	pids, err := p.family()
+	if err != nil {
+		return 0, err
+	}
+	for _, pid := range pids {
+		n, err := of(pid)
+		if err != nil {
+			return 0, p.blame(err)
+		}
+		total += n
+	}
+	return total, nil
 }

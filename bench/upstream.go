@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -11,60 +13,61 @@ import (
 	"time"
 )
 
-// The load tells the upstream, through whatever stands between, how to answer: this many text events, this far apart.
-const (
-	eventsHeader = "x-bench-events"
-	paceHeader   = "x-bench-pace"
-)
-
-// upstream answers like the provider, as cheaply as it can.
+// upstream answers like the provider, as cheaply as it can. It runs in the process of the load, which tells it directly how
+// to answer: what stands between need not pass anything on.
 type upstream struct {
 	server *http.Server
-	url    string
+	addr   string
+	url    string // its base
+	answer atomic.Pointer[answer]
+	dialed atomic.Int64 // connections that were ever opened to it
 	open   atomic.Int64 // paced streams at present
 	peak   atomic.Int64 // the most at once since it was last reset
 }
 
-func startUpstream() (*upstream, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+// startUpstream answers at an address, by default as each request asks.
+func startUpstream(addr string) (*upstream, error) {
+	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("start the upstream: %w", err)
 	}
-	u := &upstream{url: "http://" + listener.Addr().String()}
-	u.server = &http.Server{Handler: http.HandlerFunc(u.serve)}
+	addr = listener.Addr().String()
+	u := &upstream{addr: addr, url: "http://" + addr}
+	u.answer.Store(&answer{asAsked: true})
+	u.server = &http.Server{Handler: http.HandlerFunc(u.serve), ConnState: func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			u.dialed.Add(1)
+		}
+	}}
 	go u.server.Serve(listener) //nolint // it ends with the process
 	return u, nil
 }
 
-const (
-	streamHead = "event: message_start\n" +
-		`data: {"type":"message_start","message":{"id":"msg_01","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[],"stop_reason":null,"usage":{"input_tokens":12,"cache_creation_input_tokens":0,"cache_read_input_tokens":28000,"output_tokens":1}}}` + "\n\n" +
-		"event: content_block_start\n" +
-		`data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}` + "\n\n"
-	textEvent = "event: content_block_delta\n" +
-		`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"some words of an answer, "}}` + "\n\n"
-	streamTail = "event: content_block_stop\n" +
-		`data: {"type":"content_block_stop","index":0}` + "\n\n" +
-		"event: message_delta\n" +
-		`data: {"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":40}}` + "\n\n" +
-		"event: message_stop\n" +
-		`data: {"type":"message_stop"}` + "\n\n"
-)
-
-// shortAnswer is the answer without a pace, sent in one piece.
-var shortAnswer = streamHead + strings.Repeat(textEvent, 8) + streamTail
-
-// answerSize is the length of an answer of so many text events, in bytes.
-func answerSize(events int) int64 {
-	return int64(len(streamHead) + events*len(textEvent) + len(streamTail))
-}
-
 func (u *upstream) serve(w http.ResponseWriter, r *http.Request) {
-	if _, err := io.Copy(io.Discard, r.Body); err != nil {
+	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/v1/messages") {
+		http.NotFound(w, r)
+		return
+	}
+	a := *u.answer.Load()
+	if a.asAsked || a.echo {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		if a.echo {
+			echo(w, r, body)
+			return
+		}
+		var asked struct{ Stream bool }
+		if err := json.Unmarshal(body, &asked); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		a.stream = asked.Stream
+	} else if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		return
 	}
 	h := w.Header()
-	h.Set("content-type", "text/event-stream; charset=utf-8")
 	h.Set("request-id", "req_bench")
 	reset := strconv.FormatInt(time.Now().Add(3*time.Hour).Unix(), 10)
 	for _, window := range [...]string{"5h", "7d"} {
@@ -73,29 +76,30 @@ func (u *upstream) serve(w http.ResponseWriter, r *http.Request) {
 		h.Set("anthropic-ratelimit-unified-"+window+"-status", "allowed")
 	}
 	h.Set("anthropic-ratelimit-unified-status", "allowed")
-	events, err := strconv.Atoi(r.Header.Get(eventsHeader))
-	if err != nil {
-		_, _ = io.WriteString(w, shortAnswer) // a client that left shows in the load's own count
-		return
+	switch {
+	case !a.stream:
+		h.Set("content-type", "application/json")
+		h.Set("content-length", strconv.Itoa(len(wholeMessage)))
+		_, _ = io.WriteString(w, wholeMessage) // a client that left shows in the load's own count
+	case a.pace == 0:
+		h.Set("content-type", "text/event-stream; charset=utf-8")
+		_, _ = io.WriteString(w, shortStream)
+	default:
+		h.Set("content-type", "text/event-stream; charset=utf-8")
+		u.stream(w, a)
 	}
-	pace, err := time.ParseDuration(r.Header.Get(paceHeader))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	u.stream(w, events, pace)
 }
 
-func (u *upstream) stream(w http.ResponseWriter, events int, pace time.Duration) {
+func (u *upstream) stream(w http.ResponseWriter, a answer) {
 	now := u.open.Add(1)
 	defer u.open.Add(-1)
 	for peak := u.peak.Load(); now > peak && !u.peak.CompareAndSwap(peak, now); peak = u.peak.Load() {
 	}
-	tick := time.NewTicker(pace)
+	tick := time.NewTicker(a.pace)
 	defer tick.Stop()
 	flush := http.NewResponseController(w).Flush
 	part := streamHead
-	for range events {
+	for range a.events {
 		if _, err := io.WriteString(w, part); err != nil || flush() != nil {
 			return
 		}
@@ -103,4 +107,20 @@ func (u *upstream) stream(w http.ResponseWriter, events int, pace time.Duration)
 		<-tick.C
 	}
 	_, _ = io.WriteString(w, part+streamTail)
+}
+
+// seen is what an echo tells of a request as it reached the upstream.
+type seen struct {
+	Authorization string `json:"authorization"`
+	Account       string `json:"account"` // the account_uuid in the body
+}
+
+func echo(w http.ResponseWriter, r *http.Request, body []byte) {
+	s := seen{Authorization: r.Header.Get("authorization")}
+	if _, after, ok := bytes.Cut(body, []byte(`\"account_uuid\":\"`)); ok {
+		uuid, _, _ := bytes.Cut(after, []byte(`\"`))
+		s.Account = string(uuid)
+	}
+	w.Header().Set("content-type", "application/json")
+	_ = json.NewEncoder(w).Encode(s) // a client that left shows in the check
 }

@@ -17,45 +17,53 @@ const (
 	openPages   = 50
 	scrapeEvery = time.Second
 	watchPairs  = 7
+
+	watchedInFlight = 16
 )
 
 // measureWatched compares the processor time of a request while operators look on with that while nobody does, in pairs
 // of runs of one process, in alternating order.
-func measureWatched(ctx context.Context, o options, t target) error {
-	p, err := t.start(ctx)
+func measureWatched(ctx context.Context, b *bench, name string) error {
+	if b.isPeer() {
+		return nil
+	}
+	k := kind{requestBody(2_000, true), answer{stream: true}}
+	b.up.answer.Store(&k.answer)
+	p, err := b.programs[1].start(ctx)
 	if err != nil {
 		return err
 	}
 	defer p.stop()
-	e := newExchange(requestBody(sizes[0].bytes), "", answerSize(8))
-	var all []float64
-	for pair := range watchPairs {
-		var cpu [2]float64 // unwatched, watched
-		for turn := range 2 {
-			watched := (pair+turn)%2 == 1
-			end := func() error { return nil }
-			if watched {
-				if end, err = watch(ctx, p.addr); err != nil {
-					return err
-				}
-			}
-			s, err := sampleRequests(ctx, p, o, e)
-			if ended := end(); err == nil {
-				err = ended
-			}
-			if err != nil {
-				return fmt.Errorf("watched %v: %w", watched, p.blame(err))
-			}
-			if watched {
-				cpu[1] = s[1]
-			} else {
-				cpu[0] = s[1]
+	l, err := openLoad(ctx, p.endpoint, k, watchedInFlight)
+	if err != nil {
+		return p.blame(err)
+	}
+	defer l.close()
+	var cost [2][]float64 // unwatched, watched
+	err = alternate(watchPairs, func(pair, i int) error {
+		end := func() error { return nil }
+		if i == 1 {
+			if end, err = watch(ctx, p.addr); err != nil {
+				return p.blame(err)
 			}
 		}
-		all = append(all, cpu[1]/cpu[0])
+		used, n, err := b.sample(ctx, p, l)
+		if ended := end(); err == nil {
+			err = ended
+		}
+		if err != nil {
+			return p.blame(err)
+		}
+		cost[i] = append(cost[i], used/float64(n))
+		b.progress("%s, pair %d, %s: %.1f µs of CPU a request", name, pair+1, [...]string{"unwatched", "watched"}[i], used/float64(n)*1e6)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	slices.Sort(all)
-	fmt.Printf("CPU/request, watched to unwatched: median %.3fx of %d pairs, from %.3fx to %.3fx\n", all[len(all)/2], len(all), all[0], all[len(all)-1])
+	all := ratios(cost[1], cost[0])
+	b.report.note(fmt.Sprintf("Watched: with %d open pages and a scrape of the metrics each second, CPU a request (2 kB stream, %d in flight) is %.3f times that without, from %.3f to %.3f over %d pairs.",
+		openPages, watchedInFlight, median(all), slices.Min(all), slices.Max(all), len(all)))
 	return nil
 }
 

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"strings"
+	"time"
+)
+
+// answer is how the upstream answers all requests at a time: by one JSON document, by a short event stream in one piece, or
+// by a stream of so many text events, each written by itself after the pause of the pace.
+type answer struct {
+	stream  bool
+	events  int
+	pace    time.Duration
+	asAsked bool // by JSON or the short stream, whichever the request asks for
+	echo    bool // tell what arrived instead
+}
+
+// size is the length of the answer's body in bytes.
+func (a answer) size() int64 {
+	switch {
+	case !a.stream:
+		return int64(len(wholeMessage))
+	case a.pace == 0:
+		return int64(len(shortStream))
+	}
+	return int64(len(streamHead) + a.events*len(textEvent) + len(streamTail))
+}
+
+const (
+	streamHead = "event: message_start\n" +
+		`data: {"type":"message_start","message":{"id":"msg_01","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[],"stop_reason":null,"usage":{"input_tokens":12,"cache_creation_input_tokens":0,"cache_read_input_tokens":28000,"output_tokens":1}}}` + "\n\n" +
+		"event: content_block_start\n" +
+		`data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}` + "\n\n"
+	textEvent = "event: content_block_delta\n" +
+		`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"some words of an answer, "}}` + "\n\n"
+	streamTail = "event: content_block_stop\n" +
+		`data: {"type":"content_block_stop","index":0}` + "\n\n" +
+		"event: message_delta\n" +
+		`data: {"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":40}}` + "\n\n" +
+		"event: message_stop\n" +
+		`data: {"type":"message_stop"}` + "\n\n"
+)
+
+var (
+	shortStream  = streamHead + strings.Repeat(textEvent, 8) + streamTail
+	wholeMessage = `{"id":"msg_01","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[{"type":"text","text":"` +
+		strings.Repeat(`some words of an \"answer\",\n`, 24) +
+		`"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":12,"cache_creation_input_tokens":0,"cache_read_input_tokens":28000,"output_tokens":160,"service_tier":"standard"}}`
+)

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// The lines of /proc/PID/status that are read.
+const (
+	residentMemory = "VmRSS"
+	peakMemory     = "VmHWM"
+)
+
+// memory is what a process has, or had at most, of resident memory, in bytes.
+func memory(pid int, which string) (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	n, err := parseMemory(string(status), which)
+	if err != nil {
+		return 0, fmt.Errorf("process %d: %w", pid, err)
+	}
+	return n, nil
+}
+
+func parseMemory(status, which string) (int64, error) {
+	for line := range strings.Lines(status) {
+		value, ok := strings.CutPrefix(line, which+":")
+		if !ok {
+			continue
+		}
+		number, unit, _ := strings.Cut(strings.TrimSpace(value), " ")
+		kib, err := strconv.ParseInt(number, 10, 64)
+		if err != nil || unit != "kB" {
+			return 0, fmt.Errorf("cannot read %q", line)
+		}
+		return kib << 10, nil
+	}
+	return 0, fmt.Errorf("no %s in its status", which)
+}
+
+// forgetPeak lets a process's peak memory begin anew at what it has at present.
+func forgetPeak(pid int) error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
+}
+
+// family is a process and all that descend from it.
+func family(pid int) ([]int, error) {
+	files, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return nil, err
+	}
+	children := map[int][]int{}
+	for _, file := range files {
+		stat, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		child, parent, err := parseStat(stat)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		children[parent] = append(children[parent], child)
+	}
+	all := []int{pid}
+	for i := 0; i < len(all); i++ {
+		all = append(all, children[all[i]]...)
+	}
+	return all, nil
+}
+
+// parseStat takes a process's id and its parent's from its stat file: the first field, and the second one behind the name,
+// which stands in parentheses and may contain anything.
+func parseStat(stat []byte) (pid, parent int, err error) {
+	id, _, _ := bytes.Cut(stat, []byte(" "))
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 2 {
+		return 0, 0, fmt.Errorf("cannot read %q", stat)
+	}
+	if pid, err = strconv.Atoi(string(id)); err != nil {
+		return 0, 0, err
+	}
+	parent, err = strconv.Atoi(string(fields[1]))
+	return pid, parent, err
+}
