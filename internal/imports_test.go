@@ -14,12 +14,12 @@ import (
 // The design gives the reason for each.
 var allowed = map[string]string{
 	"identity": "", "secret": "", "clock": "", // leaves: everyone may import them
-	"anthropic": "", "quota": "", "config": "", "oauth": "", "observe": "",
+	"anthropic": "", "http1": "", "quota": "", "config": "", "oauth": "", "observe": "",
 	"state":    "quota",
 	"pool":     "quota",
 	"account":  "oauth state observe",
 	"relay":    "anthropic",
-	"upstream": "anthropic quota pool account relay observe",
+	"upstream": "anthropic http1 quota pool account relay observe",
 	"gateway":  "anthropic config upstream relay observe",
 	"usage":    "anthropic quota pool account observe",
 	"sim":      "anthropic quota pool observe",

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"shunt/internal/anthropic"
+	"shunt/internal/http1"
 	"shunt/internal/observe"
 	"shunt/internal/pool"
 	"shunt/internal/relay"
@@ -65,7 +66,7 @@ func (p *Pool) Serve(w http.ResponseWriter, r *Request) Outcome {
 
 // hostDown reports whether no further account is worth a try, since the host is down: that was found out here, or by an
 // upstream of the same base URL that was asked before.
-func (x *exchange) hostDown() bool { return x.r.hostDowns[x.base.String()] >= hostTries }
+func (x *exchange) hostDown() bool { return x.r.hostDowns[x.text] >= hostTries }
 
 // next is the account whose turn it is. One that came to the scheduler after this pool was made is passed over.
 func (x *exchange) next() (*attempt, bool) {
@@ -179,16 +180,16 @@ type reply struct {
 
 // ask calls the upstream once.
 func (x *exchange) ask(a *attempt) reply {
-	header := requestHeader(x.r.Client.Header, Bearer(a.token))
-	addBeta(header, oauthBeta)
+	set := make([]field, 0, 2)
+	if beta, changed := betas(x.r.Client.Header, oauthBeta); changed {
+		set = append(set, beta)
+	}
 	if x.r.Scan.Stream || x.r.restore() != "" {
-		header["Accept-Encoding"] = []string{"identity"}
+		set = append(set, plainAnswer)
 	}
 	a.sent = x.clock.Now()
 	x.r.call(a.Name)
-	response, err := x.transport.send(x.r.Client.Context(), call{
-		url: target(x.base, x.r), header: header, body: x.r.Body, edits: x.r.edits(a.account.UUID()), ttfb: x.r.ttfb(), fresh: a.fresh,
-	})
+	response, err := x.send(x.r, call{credential: Bearer(a.token), set: set, edits: x.r.edits(a.account.UUID()), fresh: a.fresh})
 	x.r.heard(response, err)
 	switch {
 	case x.r.gone():
@@ -197,10 +198,10 @@ func (x *exchange) ask(a *attempt) reply {
 		}
 		x.r.Record.Account, x.r.Record.Why = a.Name, string(a.Why)
 		return reply{answered: true}
-	case errors.Is(err, errHeaderTimeout):
+	case errors.Is(err, http1.ErrPatience):
 		x.r.Record.Account, x.r.Record.Why = a.Name, string(a.Why)
 		return reply{answered: true, Outcome: Outcome{Failure: noHeadersInTime}}
-	case errors.Is(err, errHostDown):
+	case errors.Is(err, http1.ErrNoConnection):
 		return reply{class: hostDown, cause: cause(err)}
 	case err != nil:
 		return reply{class: unreachable, cause: cause(err)}
@@ -282,7 +283,7 @@ func (x *exchange) giveUp(a *attempt, r reply) {
 	}
 	switch r.class {
 	case hostDown:
-		x.r.hostDown(x.base)
+		x.r.hostDown(x.text)
 	case credentialRefused:
 		a.account.MarkNeedsLogin(a.token, "the provider refuses the credential (403)")
 	case unresolved:

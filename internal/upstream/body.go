@@ -6,14 +6,13 @@ import (
 	"math/bits"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"shunt/internal/anthropic"
 )
 
 // Body is a client's request body in a pooled buffer, kept so that every attempt starts from the same bytes (FO-7). It
-// is born with one reference; net/http may still read an attempt's body after RoundTrip has returned, so each attempt
-// holds a reference of its own until its reader is closed, and the buffer is reused only after the last.
+// is born with one reference; an attempt may still be sending when its answer has come, so each holds a reference of its
+// own until it is sent, and the buffer is reused only after the last.
 type Body struct {
 	data []byte
 	refs atomic.Int32
@@ -88,77 +87,30 @@ func (b *Body) Release() {
 	}
 }
 
-// reader sends a body with edits applied, once.
-type reader struct {
-	mu       sync.Mutex // net/http may close while it reads
-	body     *Body
-	segments [][]byte
-	patience time.Duration
-	timer    *time.Timer
+// payload is a client's request as one attempt sends it. It lives until it is sent, which may be after the answer has come,
+// and holds a reference to the body for so long.
+type payload struct {
+	fields []field
+	head   []byte
+	body   [][]byte
+	length int64
+	source *Body
 }
 
-// open returns a reader over the edited body and its length in bytes.
-func (b *Body) open(edits []anthropic.Edit) (*reader, int64) {
+var payloads = sync.Pool{New: func() any { return new(payload) }}
+
+// newPayload applies edits to a body, whose bytes it shares.
+func newPayload(b *Body, edits []anthropic.Edit) *payload {
 	b.refs.Add(1)
-	segments, length := anthropic.Splice(b.data, edits...)
-	return &reader{body: b, segments: segments}, length
+	p := payloads.Get().(*payload)
+	p.source = b
+	p.body, p.length = anthropic.Splice(b.data, edits...)
+	return p
 }
 
-// limit has expire called when, after reading has begun, neither another read nor [reader.answered] comes within patience:
-// a peer that stops taking the request is as slow as one that does not answer it.
-func (r *reader) limit(patience time.Duration, expire func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.patience = patience
-	r.timer = time.AfterFunc(patience, func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.timer != nil {
-			expire()
-		}
-	})
-	r.timer.Stop()
-}
-
-// answered ends the limit: once it has returned, nothing expires any more.
-func (r *reader) answered() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.timer != nil {
-		r.timer.Stop()
-		r.timer = nil
-	}
-}
-
-func (r *reader) Read(p []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.body == nil {
-		return 0, errors.New("read of a closed request body")
-	}
-	if r.timer != nil {
-		r.timer.Reset(r.patience)
-	}
-	n := 0
-	for len(r.segments) > 0 && n < len(p) {
-		m := copy(p[n:], r.segments[0])
-		n += m
-		if r.segments[0] = r.segments[0][m:]; len(r.segments[0]) == 0 {
-			r.segments = r.segments[1:]
-		}
-	}
-	if n == 0 && len(p) > 0 {
-		return 0, io.EOF
-	}
-	return n, nil
-}
-
-func (r *reader) Close() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.body != nil {
-		r.body.Release()
-		r.body, r.segments = nil, nil
-	}
-	return nil
+func (p *payload) release() {
+	p.source.Release()
+	clear(p.fields)
+	p.fields, p.head, p.body, p.source = p.fields[:0], p.head[:0], nil, nil
+	payloads.Put(p)
 }

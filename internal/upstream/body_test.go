@@ -6,11 +6,8 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/iotest"
-	"testing/synctest"
-	"time"
 
 	"shunt/internal/anthropic"
 )
@@ -75,7 +72,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// FO-7: every attempt reads the original bytes with its own edits, and the buffer outlives the last reader.
+// FO-7: every attempt sends the original bytes with its own edits, and the buffer outlives the last of them.
 func TestAttemptsShareOneBody(t *testing.T) {
 	text := strings.Repeat("x", 50_000) + "MODEL" + strings.Repeat("y", 50_000)
 	body, err := ReadBody(strings.NewReader(text), int64(len(text)), 1<<20)
@@ -85,61 +82,18 @@ func TestAttemptsShareOneBody(t *testing.T) {
 	span := anthropic.Span{Start: 50_000, End: 50_005}
 	var wg sync.WaitGroup
 	for _, with := range []string{"", "a", "another model"} {
-		r, n := body.open([]anthropic.Edit{{Span: span, With: []byte(with)}})
+		p := newPayload(body, []anthropic.Edit{{Span: span, With: []byte(with)}})
 		wg.Go(func() {
-			defer r.Close()
-			got, err := io.ReadAll(iotest.OneByteReader(r))
-			if want := strings.Replace(text, "MODEL", with, 1); err != nil || string(got) != want || n != int64(len(want)) {
-				t.Errorf("%q: %d of %d bytes, %v", with, len(got), n, err)
+			got := string(bytes.Join(p.body, nil))
+			if want := strings.Replace(text, "MODEL", with, 1); got != want || p.length != int64(len(want)) {
+				t.Errorf("%q: %d of %d bytes", with, len(got), p.length)
 			}
+			p.release()
 		})
 	}
 	body.Release()
 	wg.Wait()
 	if body.data != nil {
 		t.Error("the buffer was not given back")
-	}
-}
-
-// The time for an answer that comes in the last moment is either over or it is not: it never runs out afterwards.
-func TestLimitEndsWithTheAnswer(t *testing.T) {
-	for range 200 {
-		synctest.Test(t, func(t *testing.T) {
-			body, err := ReadBody(strings.NewReader("x"), 1, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, _ := body.open(nil)
-			body.Release()
-			defer r.Close()
-			var expired atomic.Bool
-			r.limit(time.Second, func() { expired.Store(true) })
-			r.Read(make([]byte, 1))
-			time.Sleep(time.Second)
-			r.answered()
-			before := expired.Load()
-			synctest.Wait()
-			if expired.Load() != before {
-				t.Fatal("it ran out after the answer")
-			}
-		})
-	}
-}
-
-// net/http closes a request's body from another goroutine than the one that reads it.
-func TestReaderClosesWhileItReads(t *testing.T) {
-	body, err := ReadBody(strings.NewReader(strings.Repeat("x", 1<<20)), 1<<20, 2<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, _ := body.open(nil)
-	body.Release()
-	var wg sync.WaitGroup
-	wg.Go(func() { io.Copy(io.Discard, iotest.OneByteReader(r)) })
-	r.Close()
-	r.Close()
-	wg.Wait()
-	if _, err := r.Read(make([]byte, 1)); err == nil || err == io.EOF {
-		t.Errorf("read after close: %v", err)
 	}
 }

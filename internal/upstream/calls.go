@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"shunt/internal/http1"
 	"shunt/internal/observe"
 )
 
@@ -34,9 +35,9 @@ func (r *Request) heard(response *http.Response, err error) {
 		c.Result = clientGone
 	case err == nil:
 		return
-	case errors.Is(err, errHeaderTimeout):
+	case errors.Is(err, http1.ErrPatience):
 		c.Result = headersTooLate
-	case errors.Is(err, errHostDown):
+	case errors.Is(err, http1.ErrNoConnection):
 		c.Result = hostDown.String()
 	default:
 		c.Result = unreachable.String()

@@ -45,7 +45,7 @@ func TestTakesClient(t *testing.T) {
 	}
 	for _, other := range []Upstream{
 		single(t, "http://api.example", Bearer(secret.New("k"))), single(t, "http://api.example", APIKey(secret.New(""))),
-		NewPool(PoolOptions{Base: pass.base}),
+		NewPool(PoolOptions{Base: pass.base, Transport: NewTransport(nil)}),
 	} {
 		if TakesClient([]Link{{Upstream: other}}, 0) || takesSecond(pass, other) || takesSecond(other, pass) {
 			t.Errorf("%T takes the client's credential", other)
@@ -59,5 +59,5 @@ func single(t *testing.T, base string, c Credential) *Single {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewSingle("x", u, c, nil)
+	return NewSingle("x", u, c, NewTransport(nil))
 }

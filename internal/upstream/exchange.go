@@ -8,8 +8,6 @@ package upstream
 
 import (
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"shunt/internal/anthropic"
@@ -114,16 +112,6 @@ var noHeadersInTime = &Failure{
 	Message: "the upstream did not start its answer in time; the request may still be running there, so shunt did not send it again",
 }
 
-// target is the URL of a request below a base URL (WIRE-4).
-func target(base *url.URL, r *Request) *url.URL {
-	u := *base
-	u.Path = strings.TrimSuffix(base.Path, "/") + r.Path
-	u.RawPath = strings.TrimSuffix(base.EscapedPath(), "/") + r.Path
-	u.RawQuery = r.Client.URL.RawQuery
-	u.ForceQuery = r.Client.URL.ForceQuery
-	return &u
-}
-
 // writeGatewayHeaders says which upstream and model a request was served by (CHN-3): the client's model and its own.
 func writeGatewayHeaders(h http.Header, upstream, requested, model string) {
 	setPrintable(h, headerUpstream, upstream)
@@ -153,11 +141,11 @@ func (r *Request) record(status int, result relay.Result) {
 	}
 }
 
-func (r *Request) hostDown(base *url.URL) {
+func (r *Request) hostDown(base string) {
 	if r.hostDowns == nil {
 		r.hostDowns = map[string]int{}
 	}
-	r.hostDowns[base.String()]++
+	r.hostDowns[base]++
 }
 
 // gone reports whether the client has left, and notes it.

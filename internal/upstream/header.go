@@ -3,6 +3,8 @@ package upstream
 import (
 	"net/http"
 	"net/textproto"
+	"slices"
+	"strconv"
 	"strings"
 
 	"shunt/internal/secret"
@@ -36,47 +38,110 @@ func staysHere(name string) bool {
 	return strings.HasPrefix(name, "X-Forwarded-") || strings.HasPrefix(name, "X-Shunt-")
 }
 
-// requestHeader is what goes upstream of a client's header: WIRE-1 to WIRE-3. The values are shared with the client's
-// header, which nobody changes.
-func requestHeader(client http.Header, c Credential) http.Header {
-	out := make(http.Header, len(client)+2)
+// field is one line of a header.
+type field struct{ name, value string }
+
+// appendFields appends what goes upstream of a client's header (WIRE-1 to WIRE-3), sorted by name; the lines in set stand in
+// place of the client's of the same names.
+func appendFields(dst []field, client http.Header, c Credential, set []field) []field {
+	named := client["Connection"]
 	for name, values := range client {
-		if !staysHere(name) {
-			out[name] = values
+		if staysHere(name) || c.replaces(name) || isSet(set, name) || len(named) > 0 && isNamed(named, name) {
+			continue
+		}
+		for _, value := range values {
+			dst = append(dst, field{name, value})
 		}
 	}
-	dropNamedByConnection(out, client)
-	if c != (Credential{}) {
-		delete(out, "Authorization")
-		delete(out, "X-Api-Key")
-	}
+	dst = append(dst, set...)
 	if !c.value.IsZero() {
-		out[c.header] = []string{c.value.Reveal()}
+		dst = append(dst, field{c.header, c.value.Reveal()})
 	}
-	if _, ok := out["User-Agent"]; !ok {
-		out["User-Agent"] = nil // net/http would add its own
-	}
-	return out
+	slices.SortStableFunc(dst, func(a, b field) int { return strings.Compare(a.name, b.name) })
+	return dst
 }
 
-// addBeta puts a beta into anthropic-beta unless some line has it already (WIRE-1).
-func addBeta(h http.Header, beta string) {
-	const name = "Anthropic-Beta"
-	lines := h[name]
+// replaces reports whether a client's header goes because the credential takes its place.
+func (c *Credential) replaces(name string) bool {
+	return *c != Credential{} && (name == "Authorization" || name == "X-Api-Key")
+}
+
+// plainAnswer asks for an answer that can be read (WIRE-1).
+var plainAnswer = field{"Accept-Encoding", "identity"}
+
+func isSet(set []field, name string) bool {
+	return slices.ContainsFunc(set, func(f field) bool { return f.name == name })
+}
+
+// isNamed reports whether one of the lines of a Connection header names another header.
+func isNamed(lines []string, header string) bool {
 	for _, line := range lines {
-		for entry := range strings.SplitSeq(line, ",") {
-			if strings.TrimSpace(entry) == beta {
-				return
+		for name := range strings.SplitSeq(line, ",") {
+			if textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)) == header {
+				return true
 			}
 		}
 	}
-	joined := make([]string, 0, len(lines)+1)
+	return false
+}
+
+// writeHead writes the head of a call's request, as net/http would.
+func (p *payload) writeHead(target, host string, client http.Header, c *call) {
+	p.fields = appendFields(p.fields[:0], client, c.credential, c.set)
+	h := append(p.head[:0], "POST "...)
+	h = append(h, target...)
+	h = append(h, " HTTP/1.1\r\nHost: "...)
+	h = append(h, host...)
+	h = append(h, "\r\n"...)
+	for _, f := range p.fields {
+		if f.name == "User-Agent" {
+			h = f.appendTo(h)
+			break
+		}
+	}
+	h = append(h, "Content-Length: "...)
+	h = strconv.AppendInt(h, p.length, 10)
+	h = append(h, "\r\n"...)
+	for _, f := range p.fields {
+		if f.name != "User-Agent" {
+			h = f.appendTo(h)
+		}
+	}
+	p.head = append(h, "\r\n"...)
+}
+
+func (f *field) appendTo(h []byte) []byte {
+	h = append(h, f.name...)
+	h = append(h, ": "...)
+	h = append(h, f.value...)
+	return append(h, "\r\n"...)
+}
+
+// headerOf makes the header of a request of net/http's from lines.
+func headerOf(fields []field) http.Header {
+	h := http.Header{"User-Agent": nil} // net/http would add its own
+	for _, f := range fields {
+		h[f.name] = append(h[f.name], f.value)
+	}
+	return h
+}
+
+// betas is anthropic-beta with one more in it, unless some line has it already (WIRE-1).
+func betas(client http.Header, beta string) (_ field, changed bool) {
+	const name = "Anthropic-Beta"
+	lines := client[name]
+	joined := make([]string, 0, 4)
 	for _, line := range lines {
+		for entry := range strings.SplitSeq(line, ",") {
+			if strings.TrimSpace(entry) == beta {
+				return field{}, false
+			}
+		}
 		if line != "" {
 			joined = append(joined, line)
 		}
 	}
-	h[name] = []string{strings.Join(append(joined, beta), ",")}
+	return field{name, strings.Join(append(joined, beta), ",")}, true
 }
 
 func dropNamedByConnection(out, in http.Header) {

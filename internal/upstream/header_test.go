@@ -42,7 +42,7 @@ func TestRequestHeader(t *testing.T) {
 		"key":         {APIKey(secret.New("ours")), with("X-Api-Key", "ours")},
 	} {
 		before := client.Clone()
-		if diff := cmp.Diff(c.want, requestHeader(client, c.credential)); diff != "" {
+		if diff := cmp.Diff(c.want, headerOf(appendFields(nil, client, c.credential, nil))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		if diff := cmp.Diff(before, client); diff != "" {
@@ -50,13 +50,13 @@ func TestRequestHeader(t *testing.T) {
 		}
 	}
 	client.Set("User-Agent", "claude-cli/2")
-	if got := requestHeader(client, Credential{}).Get("User-Agent"); got != "claude-cli/2" {
+	if got := headerOf(appendFields(nil, client, Credential{}, nil)).Get("User-Agent"); got != "claude-cli/2" {
 		t.Errorf("user-agent %q", got)
 	}
 }
 
 // WIRE-1: the OAuth beta joins the client's own, once.
-func TestAddBeta(t *testing.T) {
+func TestBetas(t *testing.T) {
 	for _, c := range []struct{ before, after []string }{
 		{nil, []string{"oauth-2025-04-20"}},
 		{[]string{""}, []string{"oauth-2025-04-20"}},
@@ -67,8 +67,11 @@ func TestAddBeta(t *testing.T) {
 		{[]string{"oauth-2025-04-20-x"}, []string{"oauth-2025-04-20-x,oauth-2025-04-20"}},
 	} {
 		client := http.Header{"Anthropic-Beta": c.before}
-		h := requestHeader(client, Credential{})
-		addBeta(h, oauthBeta)
+		var set []field
+		if beta, changed := betas(client, oauthBeta); changed {
+			set = append(set, beta)
+		}
+		h := headerOf(appendFields(nil, client, Credential{}, set))
 		if diff := cmp.Diff(c.after, h["Anthropic-Beta"]); diff != "" {
 			t.Errorf("%q: %s", c.before, diff)
 		}

@@ -53,8 +53,11 @@ func (p *Pool) modelsOf(ctx context.Context, c pool.Candidate, a *account.Accoun
 	if err != nil {
 		return nil, err
 	}
-	header := requestHeader(client, Bearer(token))
-	addBeta(header, oauthBeta)
+	var set []field
+	if beta, changed := betas(client, oauthBeta); changed {
+		set = append(set, beta)
+	}
+	header := headerOf(appendFields(nil, client, Bearer(token), set))
 	sent := p.clock.Now()
 	models, answered, err := p.transport.models(ctx, p.base, header)
 	if answered != nil {
@@ -65,7 +68,7 @@ func (p *Pool) modelsOf(ctx context.Context, c pool.Candidate, a *account.Accoun
 
 // Models asks the upstream what models it has, with its key or the client's credential.
 func (s *Single) Models(ctx context.Context, client http.Header) ([]Model, error) {
-	models, _, err := s.transport.models(ctx, s.base, requestHeader(client, s.credential))
+	models, _, err := s.transport.models(ctx, s.base, headerOf(appendFields(nil, client, s.credential, nil)))
 	if err != nil {
 		return nil, fmt.Errorf("list models of %s: %w", s.name, err)
 	}
@@ -91,7 +94,7 @@ func (t *Transport) models(ctx context.Context, base *url.URL, h http.Header) (m
 	if h.Get("Anthropic-Version") == "" {
 		h.Set("Anthropic-Version", modelsVersion)
 	}
-	response, err := t.kept.RoundTrip(r)
+	response, err := t.own.RoundTrip(r)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -18,8 +18,8 @@ import (
 
 // Pool is an upstream of several accounts of one provider.
 type Pool struct {
+	endpoint
 	name      string
-	base      *url.URL
 	scheduler *pool.Roster
 	accounts  map[string]*account.Account
 	transport *Transport
@@ -44,7 +44,7 @@ func NewPool(o PoolOptions) *Pool {
 	for _, a := range o.Accounts {
 		accounts[a.Name()] = a
 	}
-	return &Pool{o.Name, o.Base, o.Scheduler, accounts, o.Transport, o.Clock, o.Log}
+	return &Pool{o.Transport.endpoint(o.Base), o.Name, o.Scheduler, accounts, o.Transport, o.Clock, o.Log}
 }
 
 // attempt is one account's turn at a request.

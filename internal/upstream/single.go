@@ -6,21 +6,22 @@ import (
 	"net/url"
 
 	"shunt/internal/anthropic"
+	"shunt/internal/http1"
 	"shunt/internal/observe"
 	"shunt/internal/relay"
 )
 
 // Single is an upstream of one credential: a key of the operator's, or the client's own (passthrough).
 type Single struct {
-	name       string
-	base       *url.URL
+	name string
+	endpoint
 	credential Credential
 	transport  *Transport
 }
 
 // NewSingle returns an upstream that presents the credential; the zero [Credential] leaves the client's in place.
 func NewSingle(name string, base *url.URL, c Credential, t *Transport) *Single {
-	return &Single{name, base, c, t}
+	return &Single{name, t.endpoint(base), c, t}
 }
 
 // passes reports whether the client's own credential goes through.
@@ -32,15 +33,14 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 	if r.anonymous && s.passes() {
 		credential = nobody
 	}
-	header := requestHeader(r.Client.Header, credential)
+	c := call{credential: credential, edits: r.edits("")}
 	if r.restore() != "" {
-		header["Accept-Encoding"] = []string{"identity"}
+		c.set = []field{plainAnswer}
 	}
-	c := call{url: target(s.base, r), header: header, body: r.Body, edits: r.edits(""), ttfb: r.ttfb()}
-	response, err := s.send(r, c)
-	if err != nil && !errors.Is(err, errHeaderTimeout) && !r.gone() {
+	response, err := s.ask(r, c)
+	if err != nil && !errors.Is(err, http1.ErrPatience) && !r.gone() {
 		c.fresh = true
-		response, err = s.send(r, c)
+		response, err = s.ask(r, c)
 	}
 	switch {
 	case r.gone():
@@ -48,11 +48,11 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 			response.Body.Close()
 		}
 		return Outcome{}
-	case errors.Is(err, errHeaderTimeout):
+	case errors.Is(err, http1.ErrPatience):
 		return Outcome{Failure: noHeadersInTime}
 	case err != nil:
 		reason, what := unreachable, "broke off before it answered: the log of shunt says how"
-		if errors.Is(err, errHostDown) {
+		if errors.Is(err, http1.ErrNoConnection) {
 			reason, what = hostDown, "cannot be reached: check the network and the provider's base_url"
 		}
 		if !r.next { // else the chain tells
@@ -83,9 +83,9 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 	return Outcome{Broken: result.Broken}
 }
 
-func (s *Single) send(r *Request, c call) (*http.Response, error) {
+func (s *Single) ask(r *Request, c call) (*http.Response, error) {
 	r.call("")
-	response, err := s.transport.send(r.Client.Context(), c)
+	response, err := s.send(r, c)
 	r.heard(response, err)
 	if err == nil && !r.gone() {
 		class := classify(response.StatusCode, anthropic.ParseRateLimit(response.Header), false)

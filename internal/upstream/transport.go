@@ -8,25 +8,24 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"os"
-	"sync"
-	"sync/atomic"
+	"strings"
 	"time"
 
 	"shunt/internal/anthropic"
+	"shunt/internal/http1"
 )
 
 // Transport carries requests to upstreams over HTTP/1.1: one connection a request in flight, so that one that dies takes
 // one stream with it. It follows no redirect, adds no header and never resends on its own. It is safe for concurrent use.
 type Transport struct {
-	kept  *http.Transport // keeps connections
-	fresh *http.Transport // dials anew for every request (FO-0)
+	hops *http1.Client   // of clients' requests
+	own  *http.Transport // of requests that are shunt's own
 }
 
 // DialFunc opens a connection.
-type DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+type DialFunc = http1.DialFunc
 
 const connectTimeout = 10 * time.Second // to dial, and again for TLS
 
@@ -37,42 +36,20 @@ func NewTransport(dial DialFunc) *Transport {
 	}
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
-	kept := &http.Transport{
+	return &Transport{http1.NewClient(dial), &http.Transport{
 		Proxy: http.ProxyFromEnvironment,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 			defer cancel()
-			c, err := dial(ctx, network, address)
-			if err != nil {
-				return nil, err
-			}
-			return conn{c}, nil
+			return dial(ctx, network, address)
 		},
 		TLSHandshakeTimeout:    connectTimeout,
 		DisableCompression:     true,
-		MaxIdleConns:           0,
-		MaxIdleConnsPerHost:    2048,
-		IdleConnTimeout:        90 * time.Second,
+		DisableKeepAlives:      true,
 		MaxResponseHeaderBytes: 1 << 20,
 		Protocols:              &protocols,
-	}
-	fresh := kept.Clone()
-	fresh.DisableKeepAlives = true
-	return &Transport{kept, fresh}
+	}}
 }
-
-// conn sends request bodies through pooled buffers; io.Copy would make one for each.
-type conn struct{ net.Conn }
-
-func (c conn) ReadFrom(r io.Reader) (int64, error) {
-	buf := copyBuffers.Get().(*[copyBufferSize]byte)
-	defer copyBuffers.Put(buf)
-	return io.CopyBuffer(struct{ io.Writer }{c.Conn}, r, buf[:])
-}
-
-const copyBufferSize = 64 << 10
-
-var copyBuffers = sync.Pool{New: func() any { return new([copyBufferSize]byte) }}
 
 // dialer dials localhost on loopback addresses only (CFG-41), whatever a resolver says.
 func dialer(ctx context.Context, network, address string) (net.Conn, error) {
@@ -92,71 +69,55 @@ func dialer(ctx context.Context, network, address string) (net.Conn, error) {
 
 // Close ends idle connections.
 func (t *Transport) Close() {
-	t.kept.CloseIdleConnections()
-	t.fresh.CloseIdleConnections()
+	t.hops.Close()
+	t.own.CloseIdleConnections()
 }
 
 // RoundTrip carries a request that is not a client's, on a connection of its own. It makes Transport an
 // [http.RoundTripper].
-func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) { return t.fresh.RoundTrip(r) }
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) { return t.own.RoundTrip(r) }
 
-// errHostDown says that no connection to the host came about (FO-0b).
-var errHostDown = errors.New("no connection")
+// endpoint is where the requests of an upstream go.
+type endpoint struct {
+	base   *url.URL
+	text   string // the base URL as text
+	origin *http1.Origin
+	path   string // of the base URL, which those of requests are appended to
+}
 
-// errHeaderTimeout says that no response header came in time.
-var errHeaderTimeout = errors.New("no response headers in time")
+func (t *Transport) endpoint(base *url.URL) endpoint {
+	return endpoint{base, base.String(), t.hops.Origin(base), strings.TrimSuffix(base.EscapedPath(), "/")}
+}
+
+// target is the path and query of a request below the base URL (WIRE-4).
+func (e *endpoint) target(r *Request) string {
+	u := r.Client.URL
+	if u.RawQuery == "" && !u.ForceQuery {
+		return e.path + r.Path
+	}
+	return e.path + r.Path + "?" + u.RawQuery
+}
 
 // call is one request to an upstream.
 type call struct {
-	url    *url.URL
-	header http.Header
-	body   *Body
-	edits  []anthropic.Edit
-	ttfb   time.Duration // from the last byte handed to the network to the response headers; 0 is no limit
-	fresh  bool
+	credential Credential
+	set        []field // headers of shunt's own in place of the client's
+	edits      []anthropic.Edit
+	fresh      bool
 }
 
-// send returns the upstream's answer, whose body the caller closes. Its errors wrap [errHeaderTimeout], [errHostDown], the
-// context's own, or are any other failure of the connection before response headers.
-func (t *Transport) send(ctx context.Context, c call) (*http.Response, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	body, length := c.body.open(c.edits)
-	if c.ttfb > 0 {
-		body.limit(c.ttfb, func() { cancel(errHeaderTimeout) })
+// send returns the upstream's answer, whose body the caller closes. Its errors wrap [http1.ErrPatience],
+// [http1.ErrNoConnection], the context's own, or are any other failure of the connection before response headers.
+func (e *endpoint) send(r *Request, c call) (*http.Response, error) {
+	p := newPayload(r.Body, c.edits)
+	p.writeHead(e.target(r), e.origin.Host(), r.Client.Header, &c)
+	response, err := e.origin.Send(r.Client.Context(), &http1.Request{
+		Head: p.head, Body: p.body, Patience: r.ttfb(), Fresh: c.fresh, Sent: p.release,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("send to %s: %w", e.origin.Host(), err)
 	}
-	var connected atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
-	request := (&http.Request{
-		Method: http.MethodPost, URL: c.url, Host: c.url.Host, Header: c.header, Body: body, ContentLength: length,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}).WithContext(ctx)
-
-	transport := t.kept
-	if c.fresh {
-		t.kept.CloseIdleConnections()
-		transport = t.fresh
-	}
-	response, err := transport.RoundTrip(request)
-	body.answered()
-	if err == nil && response.StatusCode < http.StatusOK {
-		response.Body.Close()
-		err = fmt.Errorf("the upstream's answer has the status %03d", response.StatusCode)
-	}
-	if err == nil && context.Cause(ctx) == errHeaderTimeout { // the headers came a moment too late: the body is cut already
-		response.Body.Close()
-		err = errHeaderTimeout
-	}
-	switch {
-	case err == nil:
-		response.Body = &cancelOnClose{response.Body, cancel}
-		return response, nil
-	case context.Cause(ctx) == errHeaderTimeout:
-		err = errHeaderTimeout
-	case !connected.Load() && ctx.Err() == nil:
-		err = fmt.Errorf("%w: %w", errHostDown, err)
-	}
-	cancel(nil)
-	return nil, fmt.Errorf("send to %s: %w", c.url.Host, err)
+	return response, nil
 }
 
 // cause is why a send failed, for the log: what the network said, and nothing that the upstream said, since net/http quotes
@@ -181,16 +142,4 @@ func cause(err error) string {
 		return "no connection in time"
 	}
 	return "the answer is no HTTP that can be read"
-}
-
-// cancelOnClose frees a call's context together with its body.
-type cancelOnClose struct {
-	io.ReadCloser
-	cancel context.CancelCauseFunc
-}
-
-func (b *cancelOnClose) Close() error {
-	err := b.ReadCloser.Close()
-	b.cancel(nil)
-	return err
 }

@@ -6,9 +6,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+
+	"shunt/internal/http1"
 )
 
 // OBS-1: the log says why there was no answer, in the words of the network and never in the upstream's.
@@ -54,10 +57,12 @@ func TestAnswersThatAreNone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := transport.send(t.Context(), call{url: &url.URL{Scheme: "http", Host: l.Addr().String(), Path: "/"}, header: http.Header{}, body: body})
+		client := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
+		to := transport.endpoint(&url.URL{Scheme: "http", Host: l.Addr().String()})
+		response, err := to.send(&Request{Client: client, Path: "/", Body: body}, call{})
 		if err == nil {
 			t.Errorf("%q: status %d", text, response.StatusCode)
-		} else if strings.Contains(cause(err), "secret") || errors.Is(err, errHostDown) {
+		} else if strings.Contains(cause(err), "secret") || errors.Is(err, http1.ErrNoConnection) {
 			t.Errorf("%q: %v", text, err)
 		}
 		body.Release()

@@ -1,0 +1,274 @@
+package http1
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Request is one request as it goes over the wire.
+type Request struct {
+	Head []byte   // request line and headers, with the empty line behind them
+	Body [][]byte // as long, together, as the head says
+	// Patience is how long the peer may take none of the request, and from its end how long the answer may take to begin.
+	// Zero is without end.
+	Patience time.Duration
+	// Fresh asks for a new connection.
+	Fresh bool
+	// Sent is called once, when Head and Body are not needed any more. That may be after Send has returned.
+	Sent func()
+}
+
+const (
+	// A request this small is taken by the socket's buffer whether the peer reads or not. While a larger one is sent,
+	// somebody has to listen: the peer may answer before it has read it.
+	sentAtOnce = 16 << 10
+	pieceSize  = 256 << 10   // bytes of a request that have to go within its patience
+	lastWords  = time.Second // for what a peer has said before it closed the connection
+	maxInterim = 5           // answers of 1xx before the real one
+)
+
+// exchange is one request and its answer. Up to three parties act on it: the goroutine that called Send and reads the
+// body, the one that sends a large request, and the end of the context, which only closes the connection.
+type exchange struct {
+	origin *Origin
+	conn   *conn
+	stop   func() bool // ends the watch over the context
+	body   io.ReadCloser
+	reuse  bool // the answer allows it
+	state  atomic.Uint32
+	sender chan struct{} // closed when the request was sent or given up; nil: it was sent at once
+
+	mu       sync.Mutex
+	patience time.Duration
+	answered bool  // the answer has begun: from here it may take its time
+	given    bool  // the rest of the request is not to be sent any more
+	sendErr  error // set when the sender ends
+}
+
+// The states of an exchange.
+const (
+	open   = iota
+	whole  // the answer was read to its end
+	broken // it was not
+)
+
+// Send sends a request and returns the head of its answer, whose body the caller reads to its end or closes. The end of ctx
+// ends both. Errors wrap [ErrNoConnection], [ErrPatience], the context's own, or are other failures of the connection
+// before an answer.
+func (o *Origin) Send(ctx context.Context, r *Request) (*http.Response, error) {
+	var c *conn
+	if r.Fresh {
+		o.Forget()
+	} else {
+		c = o.take()
+	}
+	if c == nil {
+		var err error
+		if c, err = o.connect(ctx); err != nil {
+			r.Sent()
+			if ctx.Err() != nil {
+				err = ctx.Err()
+			}
+			return nil, err
+		}
+	}
+	c.begin()
+	x := &exchange{origin: o, conn: c, patience: r.Patience}
+	x.stop = context.AfterFunc(ctx, c.close)
+	if size(r) <= sentAtOnce {
+		x.send(r)
+	} else {
+		x.sender = make(chan struct{})
+		go func() {
+			defer close(x.sender)
+			x.send(r)
+		}()
+	}
+	response, err := x.head()
+	if err != nil {
+		x.end(broken)
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return nil, err
+	}
+	x.body = response.Body
+	x.reuse = !response.Close
+	response.Body = x
+	if x.body == http.NoBody {
+		x.end(whole)
+	}
+	return response, nil
+}
+
+func size(r *Request) int {
+	n := len(r.Head)
+	for _, p := range r.Body {
+		n += len(p)
+	}
+	return n
+}
+
+// send writes the request. Whether that works is asked when the answer is there, or is not.
+func (x *exchange) send(r *Request) {
+	defer r.Sent()
+	parts := append(append(make(net.Buffers, 0, 8), r.Head), r.Body...)
+	var err error
+	for len(parts) > 0 && err == nil {
+		var piece net.Buffers
+		piece, parts = cut(parts, pieceSize)
+		if err = x.renew(); err == nil {
+			err = x.conn.send(piece)
+		}
+	}
+	if err == nil && x.sender != nil {
+		err = x.renew()
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.sendErr = err
+	if err != nil && !x.answered && !errors.Is(err, os.ErrDeadlineExceeded) {
+		x.conn.SetReadDeadline(time.Now().Add(lastWords))
+	}
+}
+
+// cut splits off the parts that make a piece of at most n bytes.
+func cut(parts net.Buffers, n int) (piece, rest net.Buffers) {
+	for i, p := range parts {
+		if len(p) > n {
+			piece = append(parts[:i:i], p[:n])
+			parts[i] = p[n:]
+			return piece, parts[i:]
+		}
+		n -= len(p)
+	}
+	return parts, nil
+}
+
+var errGiven = errors.New("the rest of the request was not sent")
+
+// renew begins the peer's time anew.
+func (x *exchange) renew() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case x.given:
+		return errGiven
+	case x.patience > 0 && !x.answered:
+		return x.conn.SetDeadline(time.Now().Add(x.patience))
+	}
+	return nil
+}
+
+// head waits for the head of the answer.
+func (x *exchange) head() (*http.Response, error) {
+	for range maxInterim + 1 {
+		x.conn.headBudget = maxHead
+		response, err := http.ReadResponse(x.conn.answers, nil)
+		switch {
+		case err != nil:
+			return nil, x.why(err)
+		case response.StatusCode >= http.StatusOK:
+			return response, x.begun()
+		case response.StatusCode < http.StatusContinue, response.StatusCode == http.StatusSwitchingProtocols:
+			return nil, fmt.Errorf("the answer has the status %03d", response.StatusCode)
+		}
+	}
+	return nil, errors.New("there are too many answers of 1xx")
+}
+
+// why is the reason why there is no answer.
+func (x *exchange) why(err error) error {
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.sendErr != nil && !errors.Is(x.sendErr, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("send the request: %w", x.sendErr)
+	}
+	return ErrPatience
+}
+
+func (x *exchange) begun() error {
+	x.conn.headBudget = math.MaxInt
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.answered = true
+	if x.patience == 0 && x.sendErr == nil {
+		return nil
+	}
+	return x.conn.SetDeadline(time.Time{})
+}
+
+// Read reads the body of the answer.
+func (x *exchange) Read(p []byte) (int, error) {
+	switch x.state.Load() {
+	case whole:
+		return 0, io.EOF
+	case broken:
+		return 0, net.ErrClosed
+	}
+	n, err := x.body.Read(p)
+	switch err {
+	case nil:
+	case io.EOF:
+		x.end(whole)
+	default:
+		x.end(broken)
+	}
+	return n, err
+}
+
+// Close gives up what is left of the answer, and the connection with it.
+func (x *exchange) Close() error {
+	x.end(broken)
+	return nil
+}
+
+// end gives the connection back if everything went as it should, or ends it.
+func (x *exchange) end(how uint32) {
+	if !x.state.CompareAndSwap(open, how) {
+		return
+	}
+	alive := x.stop()
+	if how == whole && alive && x.reuse && x.sent() && x.conn.answers.Buffered() == 0 {
+		x.origin.keep(x.conn)
+		return
+	}
+	x.conn.close()
+}
+
+// sent reports whether the whole request went out. What did not until now does not any more.
+func (x *exchange) sent() bool {
+	if x.sender != nil {
+		x.give()
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.sendErr == nil
+}
+
+// give ends the sender.
+func (x *exchange) give() {
+	select {
+	case <-x.sender:
+		return
+	default:
+	}
+	x.mu.Lock()
+	x.given = true
+	x.conn.SetWriteDeadline(time.Now())
+	x.mu.Unlock()
+	<-x.sender
+	x.conn.SetWriteDeadline(time.Time{})
+}
