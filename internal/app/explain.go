@@ -17,10 +17,11 @@ type Step struct {
 func Explain(cfg *config.Config, model string) (steps []Step, key string) {
 	targets, key := cfg.RouteBy(model)
 	links := make([]upstream.Link, len(targets))
+	unused := upstream.NewTransport(nil)
 	for i, t := range targets {
 		p, _ := cfg.Provider(t.Upstream) // a valid configuration has it
 		if links[i].Upstream = new(upstream.Pool); !p.Pool() {
-			links[i].Upstream = upstream.NewSingle(p.Name, p.BaseURL, credential(p), nil)
+			links[i].Upstream = upstream.NewSingle(p.Name, p.BaseURL, credential(p), unused)
 		}
 		steps = append(steps, Step{Upstream: p, Model: t.Model})
 	}

@@ -30,7 +30,10 @@ func (*runCommand) Run(c *commands, s *System) error {
 		level.Set(flag)
 		follow = nil
 	}
-	log := observe.NewLogger(s.Stderr, level, string(cfg.Log.Format), isTerminal(s.Stderr))
+	var log *slog.Logger
+	out := observe.NewOutput(s.Stderr, func(lines int64) { log.Warn("lines of this log are lost: nobody took them", "lines", lines) })
+	defer out.Close()
+	log = observe.NewLogger(out, level, string(cfg.Log.Format), isTerminal(s.Stderr))
 	if cfg.Path == "" {
 		log.Info("no configuration file: running on the built-in defaults; `shunt init` writes one to start from")
 	} else {

@@ -7,10 +7,12 @@ package gateway
 
 import (
 	"context"
-	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -194,6 +196,11 @@ func writeFailure(w http.ResponseWriter, f *upstream.Failure, requestID string) 
 	return int64(n)
 }
 
-func newRequestID() string { return "req_" + rand.Text() }
+func newRequestID() string {
+	id := make([]byte, 16, 16+len("req_")+32)
+	binary.NativeEndian.PutUint64(id, rand.Uint64())
+	binary.NativeEndian.PutUint64(id[8:], rand.Uint64())
+	return string(hex.AppendEncode(append(id, "req_"...), id)[16:])
+}
 
 func sinceMillis(t time.Time) observe.Millis { return observe.Millis(time.Since(t)) }

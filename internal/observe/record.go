@@ -9,7 +9,7 @@ import (
 )
 
 // Record is what is kept of one request (OBS-1), as a log line at info and as one JSON line of the request log. It tells
-// where a request went and why, and what it cost; never what was said. Zero fields are unknown and left out.
+// where a request went and why, and what it cost; never what was said. Texts that are empty are unknown and left out.
 type Record struct {
 	Time      time.Time `json:"time"` // of arrival
 	RequestID string    `json:"request_id"`
@@ -23,19 +23,19 @@ type Record struct {
 	Account   string     `json:"account,omitempty"` // the one whose answer was relayed
 	Why       string     `json:"why,omitempty"`     // why that account
 	Model     string     `json:"model,omitempty"`   // as the client wrote it
-	Stream    bool       `json:"stream,omitempty"`
-	Status    int        `json:"status,omitempty"` // 0: the client left before there was one
+	Stream    bool       `json:"stream"`
+	Status    int        `json:"status"` // 0: the client left before there was one
 	End       End        `json:"end,omitempty"`
-	Error     string     `json:"error,omitempty"`    // the message of shunt's own answer
-	Attempts  int        `json:"attempts,omitempty"` // calls of an upstream
-	Calls     []Call     `json:"-"`                  // these calls, in their order
+	Error     string     `json:"error,omitempty"` // the message of shunt's own answer
+	Attempts  int        `json:"attempts"`        // calls of an upstream
+	Calls     []Call     `json:"-"`               // these calls, in their order
 	Rotations []Rotation `json:"rotations,omitempty"`
-	Move      *Move      `json:"move,omitempty"`    // of the session, with this request
-	TTFB      Millis     `json:"ttfb_ms,omitempty"` // from arrival to the first byte for the client
-	Duration  Millis     `json:"duration_ms"`       // from arrival to the last byte
-	BytesIn   int64      `json:"bytes_in"`          // of the request body
-	BytesOut  int64      `json:"bytes_out"`         // of the answer's body
-	Tokens    *Tokens    `json:"tokens,omitempty"`  // nil: the answer did not tell
+	Move      *Move      `json:"move,omitempty"`   // of the session, with this request
+	TTFB      Millis     `json:"ttfb_ms"`          // from arrival to the first byte for the client
+	Duration  Millis     `json:"duration_ms"`      // from arrival to the last byte
+	BytesIn   int64      `json:"bytes_in"`         // of the request body
+	BytesOut  int64      `json:"bytes_out"`        // of the answer's body
+	Tokens    *Tokens    `json:"tokens,omitempty"` // nil: the answer did not tell
 }
 
 // Call is one call of an upstream, for metrics and traces.
@@ -93,8 +93,10 @@ type Millis time.Duration
 
 // MarshalJSON writes milliseconds with a precision of a microsecond.
 func (m Millis) MarshalJSON() ([]byte, error) {
-	return strconv.AppendFloat(nil, m.float(), 'f', -1, 64), nil
+	return m.append(nil), nil
 }
+
+func (m Millis) append(b []byte) []byte { return strconv.AppendFloat(b, m.float(), 'f', -1, 64) }
 
 // UnmarshalJSON reads milliseconds.
 func (m *Millis) UnmarshalJSON(b []byte) error {
@@ -107,6 +109,8 @@ func (m *Millis) UnmarshalJSON(b []byte) error {
 }
 
 func (m Millis) float() float64 { return float64(time.Duration(m).Microseconds()) / 1000 }
+
+const requestMessage = "request"
 
 // maxModel bounds the one text of a record that a client chooses freely, in bytes.
 const maxModel = 256
@@ -124,7 +128,12 @@ func clip(model string) string {
 
 // Log writes the record as one line at info, under the names of its JSON form.
 func (r *Record) Log(ctx context.Context, log *slog.Logger) {
-	if !log.Enabled(ctx, slog.LevelInfo) {
+	handler := log.Handler()
+	if !handler.Enabled(ctx, slog.LevelInfo) {
+		return
+	}
+	if h, ok := handler.(*jsonHandler); ok {
+		h.write(r)
 		return
 	}
 	attrs := make([]slog.Attr, 0, 20)
@@ -159,5 +168,5 @@ func (r *Record) Log(ctx context.Context, log *slog.Logger) {
 			slog.Int64("input", t.Input), slog.Int64("output", t.Output),
 			slog.Int64("cache_read", t.CacheRead), slog.Int64("cache_creation", t.CacheCreation)))
 	}
-	log.LogAttrs(ctx, slog.LevelInfo, "request", attrs...)
+	log.LogAttrs(ctx, slog.LevelInfo, requestMessage, attrs...)
 }

@@ -2,19 +2,12 @@ package observe
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"sync"
 	"sync/atomic"
 	"syscall"
-)
-
-const (
-	queueLength = 1024     // records between the requests and the disk
-	batchSize   = 64 << 10 // bytes that are collected for one write, while records wait
 )
 
 // requestLogCondition is set while lines are being lost.
@@ -26,9 +19,7 @@ type RequestLog struct {
 	path   string
 	health *Health
 
-	mu     sync.RWMutex // guards closed against senders on queue
-	closed bool
-	queue  chan Record
+	lines *queue
 
 	lost     atomic.Int64
 	reopened atomic.Pointer[os.File] // what the writer changes to before its next write
@@ -41,7 +32,7 @@ func OpenRequestLog(path string, health *Health) (*RequestLog, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &RequestLog{path: path, health: health, queue: make(chan Record, queueLength), done: make(chan error, 1)}
+	l := &RequestLog{path: path, health: health, lines: newQueue(), done: make(chan error, 1)}
 	go func() { l.done <- l.run(file) }()
 	return l, nil
 }
@@ -54,19 +45,14 @@ func openLog(path string) (*os.File, error) {
 	return file, nil
 }
 
-// Write hands over a copy of the record and returns at once. What r points to must not change afterwards. After Close the
-// line is lost.
+// Write hands over the record's line and returns at once. After Close the line is lost.
 func (l *RequestLog) Write(r *Record) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	if !l.closed {
-		select {
-		case l.queue <- *r:
-			return
-		default:
-		}
+	line := lineBuffers.Get().(*[]byte)
+	defer lineBuffers.Put(line)
+	*line = r.appendLine((*line)[:0])
+	if !l.lines.add(*line) {
+		l.lose(1, "the disk is too slow")
 	}
-	l.lose(1, "the disk is too slow")
 }
 
 // Lost is the number of lines that could not be written so far.
@@ -79,9 +65,7 @@ func (l *RequestLog) lose(lines int, why string) {
 // Reopen opens the path anew, after the file was moved away by log rotation. It does not wait for the disk: records that
 // are still queued go to the new file. On an error the old file stays in use.
 func (l *RequestLog) Reopen() error {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	if l.closed {
+	if l.lines.isClosed() {
 		return fmt.Errorf("reopen request log: %w", os.ErrClosed)
 	}
 	file, err := openLog(l.path)
@@ -89,41 +73,41 @@ func (l *RequestLog) Reopen() error {
 		return err
 	}
 	if unused := l.reopened.Swap(file); unused != nil {
-		return unused.Close()
+		err = unused.Close()
 	}
-	return nil
+	if l.lines.isClosed() && l.reopened.CompareAndSwap(file, nil) { // the writer had ended before it could take it
+		err = file.Close()
+	}
+	return err
 }
 
 // Close writes what is queued, closes the file and waits for both. Closing again does nothing.
 func (l *RequestLog) Close() error {
-	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
+	if !l.lines.close() {
 		return nil
 	}
-	l.closed = true
-	close(l.queue)
-	l.mu.Unlock()
 	return <-l.done
 }
 
 // run writes batches until the queue is closed and empty.
 func (l *RequestLog) run(file *os.File) error {
-	var batch bytes.Buffer
 	out := lineWriter{w: file}
 	lostBefore := int64(0)
-	for first := range l.queue {
-		l.collect(&batch, first)
+	for {
+		batch := l.lines.take()
+		if len(batch) == 0 {
+			break
+		}
 		if next := l.reopened.Swap(nil); next != nil {
 			_ = file.Close() // each of its writes was checked
 			file, out = next, lineWriter{w: next}
 		}
-		if lost, err := out.write(batch.Bytes()); err != nil {
+		if lost, err := out.write(batch); err != nil {
 			l.lose(lost, err.Error())
 		}
 		if lost := l.Lost(); lost != lostBefore {
 			lostBefore = lost
-		} else if len(l.queue) == 0 {
+		} else if l.lines.empty() {
 			l.health.Clear(requestLogCondition)
 		}
 	}
@@ -132,26 +116,6 @@ func (l *RequestLog) run(file *os.File) error {
 		err = errors.Join(err, next.Close())
 	}
 	return err
-}
-
-// collect fills the batch with first and what waits behind it.
-func (l *RequestLog) collect(batch *bytes.Buffer, first Record) {
-	batch.Reset()
-	lines := json.NewEncoder(batch)
-	for r, more := first, true; more; {
-		r.Model = clip(r.Model)
-		if err := lines.Encode(r); err != nil {
-			l.lose(1, err.Error())
-		}
-		if batch.Len() >= batchSize {
-			return
-		}
-		select {
-		case r, more = <-l.queue:
-		default:
-			return
-		}
-	}
 }
 
 // lineWriter keeps lines whole: after a write that ended inside one, the next begins on a line of its own.

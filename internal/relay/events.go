@@ -71,6 +71,7 @@ func (s *events) accept(p []byte, readErr error) bool {
 		s.boundary.Write(p)
 		s.meter.Write(p)
 	}
+	s.out.final = readErr == io.EOF
 	if !s.held {
 		s.out.send(p)
 	} else if len(p) > 0 {

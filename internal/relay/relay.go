@@ -8,9 +8,9 @@ package relay
 
 import (
 	"io"
-	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,8 +62,8 @@ type Result struct {
 
 // IsEventStream reports whether an answer is server-sent events, compressed or not.
 func IsEventStream(h http.Header) bool {
-	media, _, err := mime.ParseMediaType(h.Get("Content-Type"))
-	return err == nil && media == "text/event-stream"
+	media, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	return strings.EqualFold(strings.TrimSpace(media), "text/event-stream")
 }
 
 // IsPlain reports whether a body can be read as it is.
@@ -99,7 +99,8 @@ type output struct {
 	commit      func(http.Header)
 	eventStream bool
 	flushEach   bool
-	grown       int // bytes the body is longer than the upstream said
+	grown       int  // bytes the body is longer than the upstream said
+	final       bool // nothing follows: what is sent goes out with the end of the answer
 	result      Result
 }
 
@@ -112,17 +113,19 @@ func (out *output) head() {
 	if out.answer.Header["Content-Type"] == nil {
 		header["Content-Type"] = nil
 	}
-	header.Del("Content-Length")
+	delete(header, "Content-Length")
 	switch {
 	case out.eventStream:
-		header.Set("X-Accel-Buffering", "no")
+		header["X-Accel-Buffering"] = unbuffered
 	case out.answer.Length >= 0:
-		header.Set("Content-Length", strconv.FormatInt(out.answer.Length+int64(out.grown), 10))
+		header["Content-Length"] = []string{strconv.FormatInt(out.answer.Length+int64(out.grown), 10)}
 	default:
 		out.flushEach = true
 	}
 	out.w.WriteHeader(out.answer.Status)
 }
+
+var unbuffered = []string{"no"} // by proxies before this one (WIRE-12)
 
 // send writes body bytes and reports whether the client is still there.
 func (out *output) send(segments ...[]byte) bool {
@@ -137,7 +140,7 @@ func (out *output) send(segments ...[]byte) bool {
 		out.result.Sent += int64(n)
 		out.result.ClientErr = err
 	}
-	if out.flushEach && out.result.ClientErr == nil {
+	if out.flushEach && !out.final && out.result.ClientErr == nil {
 		out.result.ClientErr = out.flush.Flush()
 	}
 	return out.result.ClientErr == nil
@@ -159,6 +162,7 @@ func copyBody(out *output, body io.Reader, m meter) Result {
 	defer bufferPool.Put(buf)
 	for {
 		n, err := body.Read(buf[:])
+		out.final = err == io.EOF
 		if n > 0 {
 			if m != nil {
 				m.Write(buf[:n])

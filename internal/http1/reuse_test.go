@@ -1,0 +1,251 @@
+package http1
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A connection carries the next request if the answer ended where it said it would and nothing came after that.
+func TestConnectionIsUsedAgain(t *testing.T) {
+	long := strings.Repeat("x", 20_000)
+	for _, c := range []struct {
+		name, answer string
+		again        int32 // connections that two requests take
+	}{
+		{"a length", okay, 1},
+		{"a long one", "HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n" + long, 1},
+		{"chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n", 1},
+		{"chunks and a trailer", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: T\r\n\r\n2\r\nhi\r\n0\r\nT: 1\r\n\r\n", 1},
+		{"no content", "HTTP/1.1 204 No Content\r\n\r\n", 1},
+		{"length 0", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 1},
+		{"HTTP/1.0 that says so", "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nhi", 1},
+
+		{"a close", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi", 2},
+		{"a close without a body", "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n", 2},
+		{"HTTP/1.0", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi", 2},
+		{"bytes behind", okay + "x", 2},
+		{"bytes behind a long one", "HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n" + long + okay, 2},
+		{"bytes behind the last chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n\n", 2},
+		{"a second answer", okay + okay, 2},
+		{"bytes behind no content", "HTTP/1.1 204 No Content\r\n\r\nx", 2},
+	} {
+		for _, secured := range []bool{false, true} {
+			for _, size := range []int{1, 64 << 10} { // of what the caller reads into
+				p := listen(t, secured, answering(c.answer))
+				for range 2 {
+					response, err := p.Send(t.Context(), newRequest(t, "x"))
+					if err != nil {
+						t.Fatalf("%s, TLS %v: %v", c.name, secured, err)
+					}
+					for b := make([]byte, size); err == nil; {
+						_, err = response.Body.Read(b)
+					}
+					if _, again := response.Body.Read(make([]byte, 1)); err != io.EOF || again != io.EOF {
+						t.Errorf("%s, TLS %v: it ends with %v, then %v", c.name, secured, err, again)
+					}
+					response.Body.Close()
+					if p.connections.Load() == 1 && c.again == 2 && strings.HasSuffix(c.answer, long+okay) && !secured {
+						p.hearOrNone(t)
+					}
+				}
+				if n := p.connections.Load(); n != c.again {
+					t.Errorf("%s, TLS %v, read by %d: %d connections", c.name, secured, size, n)
+				}
+			}
+		}
+	}
+}
+
+// What a peer says or does after its answer is seen before the next request goes out: that one is not lost.
+func TestIdleConnectionEnds(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		secured bool
+		then    func(*visitor)
+	}{
+		{"it closes", false, func(v *visitor) { v.Close() }},
+		{"it closes one half", false, func(v *visitor) { v.Conn.(*net.TCPConn).CloseWrite() }},
+		{"it speaks", false, func(v *visitor) { v.say(okay) }},
+		{"it times out", false, func(v *visitor) { v.say("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n") }},
+		{"it closes, TLS", true, func(v *visitor) { v.Close() }},
+		{"it closes one half, TLS", true, func(v *visitor) { v.Conn.(*tls.Conn).CloseWrite() }},
+		{"it speaks, TLS", true, func(v *visitor) { v.say(okay) }},
+	} {
+		read := make(chan struct{})
+		p := listen(t, c.secured, func(v *visitor) {
+			for first := true; v.request(); first = false {
+				v.say(okay)
+				if first {
+					<-read
+					c.then(v)
+				}
+			}
+			v.hangsUp()
+		})
+		p.mustServe(t, newRequest(t, "x"))
+		close(read)
+		p.hear(t)
+		response, err := p.Send(t.Context(), newRequest(t, "x"))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		response.Body.Close()
+		p.connectionsAre(t, 2)
+	}
+}
+
+// Under TLS what comes behind an answer may have arrived with it: the socket has nothing to show any more.
+func TestConnectionEndsWithinTLS(t *testing.T) {
+	for name, then := range map[string]func(*visitor){
+		"it closes": func(v *visitor) { v.Conn.(*tls.Conn).CloseWrite() },
+		"it speaks": func(v *visitor) { v.say(okay) },
+	} {
+		p := listen(t, true, func(v *visitor) {
+			for v.request() {
+				v.together(func() { v.say(okay); then(v) })
+			}
+			v.hangsUp()
+		})
+		for range 2 {
+			response, err := p.Send(t.Context(), newRequest(t, "x"))
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			io.Copy(io.Discard, response.Body)
+			response.Body.Close()
+		}
+		if n := p.connections.Load(); n != 2 {
+			t.Errorf("%s: %d connections", name, n)
+		}
+	}
+}
+
+// FO-0: a resend dials, and idle connections of the same host, which die together, go.
+func TestFresh(t *testing.T) {
+	p := listen(t, false, answering(okay))
+	p.mustServe(t, newRequest(t, "x"))
+	r := newRequest(t, "x")
+	r.Fresh = true
+	p.mustServe(t, r)
+	p.connectionsAre(t, 2)
+	p.mustServe(t, newRequest(t, "x"))
+	p.connectionsAre(t, 2)
+	if n := len(p.idle); n != 1 {
+		t.Errorf("%d idle connections", n)
+	}
+}
+
+// What was not read to its end ends the connection, and with it what the peer still sends.
+func TestBodyIsClosedBeforeItsEnd(t *testing.T) {
+	for _, read := range []int{0, 1, 100_000} {
+		ended := make(chan struct{}, 2)
+		p := listen(t, false, func(v *visitor) {
+			for v.request() {
+				v.say("HTTP/1.1 200 OK\r\nContent-Length: 100001\r\n\r\n" + large[:100_001])
+			}
+			ended <- struct{}{}
+		})
+		for range 2 {
+			response, err := p.Send(t.Context(), newRequest(t, "x"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			io.ReadFull(response.Body, make([]byte, read))
+			response.Body.Close()
+			<-ended
+			if n, err := response.Body.Read(make([]byte, 1)); n != 0 || err == nil || err == io.EOF {
+				t.Errorf("read after close: %d, %v", n, err)
+			}
+		}
+		p.connectionsAre(t, 2)
+	}
+}
+
+// A connection is used again within 90 s; after that it has ended, without a request to find that out.
+func TestIdleTime(t *testing.T) {
+	for _, c := range []struct {
+		idle        time.Duration
+		connections int32
+	}{{idleTimeout - time.Second, 1}, {idleTimeout, 2}, {time.Hour, 2}} {
+		synctest.Test(t, func(t *testing.T) {
+			p := inMemory(t, answering(okay))
+			p.mustServe(t, newRequest(t, "x"))
+			time.Sleep(c.idle)
+			p.mustServe(t, newRequest(t, "x"))
+			p.connectionsAre(t, c.connections)
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var ends []time.Duration
+		began := time.Now()
+		p := inMemory(t, func(v *visitor) {
+			answering(okay)(v)
+			ends = append(ends, time.Since(began))
+		})
+		first, err := p.Send(t.Context(), newRequest(t, "x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.mustServe(t, newRequest(t, "x"))
+		time.Sleep(20 * time.Second)
+		io.Copy(io.Discard, first.Body)
+		time.Sleep(idleTimeout - 21*time.Second)
+		synctest.Wait()
+		if len(ends) != 0 {
+			t.Errorf("ended after %v", ends)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if len(ends) != 1 {
+			t.Errorf("ended after %v", ends)
+		}
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		if len(ends) != 2 || len(p.idle) != 0 || p.reaper != nil {
+			t.Errorf("ended after %v; %d are idle", ends, len(p.idle))
+		}
+	})
+}
+
+// An origin keeps a bounded number of connections.
+func TestTooManyIdle(t *testing.T) {
+	p := inMemory(t, func(v *visitor) { v.hangsUp() })
+	for range maxIdle + 1 {
+		c, err := p.connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.begin()
+		p.keep(c)
+	}
+	if n := len(p.idle); n != maxIdle {
+		t.Errorf("%d idle connections", n)
+	}
+}
+
+// Two URLs of one scheme and host have their connections in common.
+func TestOrigins(t *testing.T) {
+	c := NewClient(nil)
+	for _, o := range []struct{ url, host, address string }{
+		{"http://a.example/x", "a.example", "a.example:80"},
+		{"https://a.example/y", "a.example", "a.example:443"},
+		{"https://a.example:8443", "a.example:8443", "a.example:8443"},
+		{"http://[::1]:81", "[::1]:81", "[::1]:81"},
+		{"https://[2001:db8::1]", "[2001:db8::1]", "[2001:db8::1]:443"},
+	} {
+		got := c.Origin(mustParse(t, o.url))
+		if got.Host() != o.host || got.address != o.address || got != c.Origin(mustParse(t, o.url+"/more")) {
+			t.Errorf("%s: %q, %q", o.url, got.Host(), got.address)
+		}
+	}
+	if len(c.origins) != 5 {
+		t.Errorf("%d origins", len(c.origins))
+	}
+}
