@@ -18,10 +18,10 @@ func (r *Record) appendMembers(b []byte) []byte {
 	number := func(b []byte, name string, value int64) []byte {
 		return strconv.AppendInt(append(b, name...), value, 10)
 	}
-	b = text(b, `,"request_id":`, r.RequestID)
+	b = appendText(append(b, `,"request_id":`...), r.RequestID)
 	b = text(b, `,"session":`, r.Session)
 	b = text(b, `,"client":`, r.Client)
-	b = text(b, `,"path":`, r.Path)
+	b = appendText(append(b, `,"path":`...), r.Path)
 	b = text(b, `,"provider":`, r.Provider)
 	b = text(b, `,"account":`, r.Account)
 	b = text(b, `,"why":`, r.Why)

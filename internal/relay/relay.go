@@ -117,6 +117,7 @@ func (out *output) head() {
 	switch {
 	case out.eventStream:
 		header["X-Accel-Buffering"] = unbuffered
+		header["Transfer-Encoding"] = chunked // else net/http gives a short stream a length
 	case out.answer.Length >= 0:
 		header["Content-Length"] = []string{strconv.FormatInt(out.answer.Length+int64(out.grown), 10)}
 	default:
@@ -125,7 +126,10 @@ func (out *output) head() {
 	out.w.WriteHeader(out.answer.Status)
 }
 
-var unbuffered = []string{"no"} // by proxies before this one (WIRE-12)
+var (
+	unbuffered = []string{"no"} // by proxies before this one (WIRE-12)
+	chunked    = []string{"chunked"}
+)
 
 // send writes body bytes and reports whether the client is still there.
 func (out *output) send(segments ...[]byte) bool {
