@@ -77,7 +77,12 @@ func hexEscape(s []byte) (unit rune, ok bool) {
 
 // unescape appends the text of a literal's inside to dst; false if it is not well-formed.
 func unescape(dst, inside []byte) ([]byte, bool) {
-	for len(inside) > 0 {
+	for {
+		n := plain(inside)
+		dst, inside = append(dst, inside[:n]...), inside[n:]
+		if len(inside) == 0 {
+			return dst, true
+		}
 		r, size := char(inside)
 		if size == 0 {
 			return dst, false
@@ -85,18 +90,31 @@ func unescape(dst, inside []byte) ([]byte, bool) {
 		dst = utf8.AppendRune(dst, r)
 		inside = inside[size:]
 	}
-	return dst, true
+}
+
+// plain is how many bytes at the start of a literal's inside are characters that stand for themselves.
+func plain(inside []byte) int {
+	for i, c := range inside {
+		if c < ' ' || c >= utf8.RuneSelf || c == '\\' {
+			return i
+		}
+	}
+	return len(inside)
 }
 
 // rawOffset is where the character at an offset of the text starts in the inside that unescape read it from.
 func rawOffset(inside []byte, text int) int {
 	raw := 0
-	for text > 0 {
+	for {
+		n := min(plain(inside[raw:]), text)
+		raw += n
+		if text -= n; text == 0 {
+			return raw
+		}
 		r, size := char(inside[raw:])
 		raw += size
 		text -= utf8.RuneLen(r)
 	}
-	return raw
 }
 
 // spells reports whether a literal's inside stands for an ASCII name, written plainly or with escapes.

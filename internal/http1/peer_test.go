@@ -286,3 +286,12 @@ func (p *peer) hear(t testing.TB) {
 		t.Fatal(err)
 	}
 }
+
+func mustParse(t testing.TB, text string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}

@@ -134,7 +134,14 @@ func Order(members []Member, q Query, now time.Time) []Ranked {
 // order also returns the index of the identity that the request would go to if all were well, -1 if there is none: the
 // session's home over all identities (SEL-1), or whose turn it is among the selectable ones (SEL-2).
 func order(members []Member, q *Query, now time.Time) (ranked []Ranked, home int) {
-	ranked = make([]Ranked, 0, len(members))
+	ranked, home = standing(make([]Ranked, 0, len(members)), members, q, now)
+	slices.SortFunc(ranked, compare)
+	return ranked, home
+}
+
+// standing is order without the order; it appends to dst.
+func standing(dst []Ranked, members []Member, q *Query, now time.Time) (ranked []Ranked, home int) {
+	ranked = dst
 	for i := range members {
 		if r := rank(&members[i], q, now); r.Group != Out {
 			r.listed = int32(i)
@@ -151,7 +158,6 @@ func order(members []Member, q *Query, now time.Time) (ranked []Ranked, home int
 	}
 	ranked = slices.DeleteFunc(ranked, func(r Ranked) bool { return q.tried(r.Member) })
 	q.place(ranked, home, len(members))
-	slices.SortFunc(ranked, compare)
 	return ranked, home
 }
 

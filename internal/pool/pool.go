@@ -33,6 +33,7 @@ type Registry struct {
 	mu     sync.Mutex
 	health map[identity.Key]*Health
 	pools  map[string]*Pool
+	ranked []Ranked // room for a decision
 }
 
 // NewRegistry is an empty registry that decides by c.

@@ -78,11 +78,17 @@ func (s *Selection) next(worst Group) (Candidate, bool) {
 	defer r.mu.Unlock()
 	now := r.clock.Now()
 	s.release(now)
-	ranked, home := order(s.members, &s.query, now)
+	ranked, home := standing(r.ranked[:0], s.members, &s.query, now)
+	r.ranked = ranked
+	defer clear(ranked)
 	if len(ranked) == 0 {
 		s.verdict = judge(s.members, &s.query, now)
 	}
-	if len(ranked) == 0 || ranked[0].Group > worst {
+	if len(ranked) == 0 {
+		return Candidate{}, false
+	}
+	bestFirst(ranked)
+	if ranked[0].Group > worst {
 		return Candidate{}, false
 	}
 	at := s.admitted(ranked, now)
@@ -98,9 +104,24 @@ func (s *Selection) next(worst Group) (Candidate, bool) {
 	return c, true
 }
 
+// bestFirst swaps the best candidate to the front: mostly it is taken, and nobody asks for the order of the others.
+func bestFirst(ranked []Ranked) {
+	best := 0
+	for i := range ranked {
+		if compare(ranked[i], ranked[best]) < 0 {
+			best = i
+		}
+	}
+	ranked[0], ranked[best] = ranked[best], ranked[0]
+}
+
 // admitted is the place of the first candidate whose ramp admits the request (RMP-2). Those that do not are passed over
 // until the others have been tried; the last available one is taken whatever its ramp says, before any cooled one.
 func (s *Selection) admitted(ranked []Ranked, now time.Time) int {
+	if ranked[0].Group == Cooling || s.admits(&ranked[0], now) {
+		return 0
+	}
+	slices.SortFunc(ranked, compare)
 	for {
 		last := -1
 		for i := range ranked {
@@ -108,11 +129,11 @@ func (s *Selection) admitted(ranked []Ranked, now time.Time) int {
 			if r.Group == Cooling {
 				break
 			}
+			if s.admits(r, now) {
+				return i
+			}
 			if slices.Contains(s.denied, r.Member.Key) {
 				continue
-			}
-			if r.Member.Health.ramp.admits(s.query.Policy.RampInitial, now) {
-				return i
 			}
 			s.denied = append(s.denied, r.Member.Key)
 			last = i
@@ -122,6 +143,10 @@ func (s *Selection) admitted(ranked []Ranked, now time.Time) int {
 		}
 		s.denied = s.denied[:0]
 	}
+}
+
+func (s *Selection) admits(r *Ranked, now time.Time) bool {
+	return !slices.Contains(s.denied, r.Member.Key) && r.Member.Health.ramp.admits(s.query.Policy.RampInitial, now)
 }
 
 func (s *Selection) candidate(ranked []Ranked, at int, home *Member, now time.Time) Candidate {
