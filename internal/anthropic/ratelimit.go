@@ -106,7 +106,14 @@ func RetryAfter(h http.Header, now time.Time) (wait time.Duration, ok bool) {
 	return max(0, date.Sub(now)), true
 }
 
-func field(h http.Header, name string) string { return strings.TrimSpace(h.Get(name)) }
+// field is the first line of a header, whose name is in its canonical form.
+func field(h http.Header, name string) string {
+	lines := h[name]
+	if len(lines) == 0 {
+		return ""
+	}
+	return strings.TrimSpace(lines[0])
+}
 
 // nonNegative reads a finite decimal number of at least 0; a negative zero is 0.
 func nonNegative(s string) (float64, bool) {

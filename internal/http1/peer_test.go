@@ -73,6 +73,7 @@ func listen(t testing.TB, secured bool, serve func(*visitor)) *peer {
 			if err != nil {
 				return
 			}
+			c.(*net.TCPConn).SetReadBuffer(16 << 10)
 			p.accept(c, secured)
 		}
 	})
@@ -218,9 +219,7 @@ func newRequest(t testing.TB, parts ...string) *Request {
 			return
 		}
 		for _, p := range append(r.Body, r.Head) {
-			for i := range p {
-				p[i] = '!'
-			}
+			clear(p)
 		}
 		close(said)
 	}
@@ -238,7 +237,7 @@ func noise(n int) string {
 	return string(b)
 }
 
-var large = strings.Repeat("x", 4<<20) // more than sockets hold
+var large = strings.Repeat("x", 8<<20) // more than two sockets hold, of which one is told to hold little
 
 // ask sends a request and reads its answer to the end.
 func (p *peer) ask(t testing.TB, r *Request) (status int, body string) {

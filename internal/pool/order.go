@@ -161,6 +161,17 @@ func standing(dst []Ranked, members []Member, q *Query, now time.Time) (ranked [
 	return ranked, home
 }
 
+// atHome is the session's home, if it is free: it goes before all others (SEL-1), so that nobody has to look at them.
+func atHome(members []Member, q *Query, now time.Time) (r Ranked, home int, ok bool) {
+	if q.Session == 0 || len(members) == 0 {
+		return Ranked{}, 0, false
+	}
+	home = homeOf(members, q.Session)
+	r = rank(&members[home], q, now)
+	r.listed, r.tier = int32(home), stickyTier
+	return r, home, r.Group == Free && !q.tried(r.Member)
+}
+
 // homeOf is the index of the session's home, -1 if there are no members.
 func homeOf(members []Member, s Session) int {
 	best, most := -1, uint64(0)

@@ -78,30 +78,41 @@ func (s *Selection) next(worst Group) (Candidate, bool) {
 	defer r.mu.Unlock()
 	now := r.clock.Now()
 	s.release(now)
-	ranked, home := standing(r.ranked[:0], s.members, &s.query, now)
-	r.ranked = ranked
-	defer clear(ranked)
-	if len(ranked) == 0 {
-		s.verdict = judge(s.members, &s.query, now)
-	}
-	if len(ranked) == 0 {
+	chosen, home, detour, ok := s.best(worst, now)
+	if !ok {
 		return Candidate{}, false
 	}
-	bestFirst(ranked)
-	if ranked[0].Group > worst {
-		return Candidate{}, false
-	}
-	at := s.admitted(ranked, now)
-	c := s.candidate(ranked, at, &s.members[home], now)
+	c := s.candidate(&chosen, detour, &s.members[home], now)
 	s.query.Tried = append(s.query.Tried, c.Key)
 	if s.current != nil {
 		s.current.Rotations++
 	}
-	s.current = ranked[at].Member.Health
+	s.current = chosen.Member.Health
 	s.current.Requests++
 	s.current.LastUsed = now
 	s.take(s.current, now)
 	return c, true
+}
+
+// best is the first in order whose ramp admits the request, if its group is no worse than the given one. Detour says that
+// a better one was passed over. Home is what [order] says of it.
+func (s *Selection) best(worst Group, now time.Time) (chosen Ranked, home int, detour, ok bool) {
+	if chosen, home, ok = atHome(s.members, &s.query, now); ok && s.admits(&chosen, now) {
+		return chosen, home, false, true
+	}
+	r := s.pool.registry
+	r.ranked, home = standing(r.ranked[:0], s.members, &s.query, now)
+	defer clear(r.ranked)
+	if len(r.ranked) == 0 {
+		s.verdict = judge(s.members, &s.query, now)
+		return chosen, home, false, false
+	}
+	bestFirst(r.ranked)
+	if r.ranked[0].Group > worst {
+		return chosen, home, false, false
+	}
+	at := s.admitted(r.ranked, now)
+	return r.ranked[at], home, at > 0, true
 }
 
 // bestFirst swaps the best candidate to the front: mostly it is taken, and nobody asks for the order of the others.
@@ -149,11 +160,10 @@ func (s *Selection) admits(r *Ranked, now time.Time) bool {
 	return !slices.Contains(s.denied, r.Member.Key) && r.Member.Health.ramp.admits(s.query.Policy.RampInitial, now)
 }
 
-func (s *Selection) candidate(ranked []Ranked, at int, home *Member, now time.Time) Candidate {
-	chosen := &ranked[at]
+func (s *Selection) candidate(chosen *Ranked, detour bool, home *Member, now time.Time) Candidate {
 	c := Candidate{
 		Name: chosen.Member.Name, Key: chosen.Member.Key, Group: chosen.Group, Why: chosen.Why(),
-		Detour: at > 0,
+		Detour: detour,
 		home:   home.seed,
 	}
 	switch {
