@@ -50,12 +50,30 @@ const (
 	someSession   = "0b0e9f9c-54a5-4bb5-8c85-6cf2a3b2f7d5"
 )
 
-// The sizes in bytes that parts of a long session have: they are there whole before the conversation begins.
+// The sizes in bytes of what is there before the conversation begins. The first turn of Claude Code 2.1.197 was seen to have
+// 116.5 kB: 28 of system prompt, 81 of 24 tools, 7 of messages, with 2 180 quotes in all, of which 438 are escaped. How many
+// there are is what a scan of the body costs.
 const (
-	systemSize = 16_000
-	toolsSize  = 60_000
+	systemSize = 28_000
+	toolsSize  = 80_000
+	firstTurn  = 115_000
 	toolCount  = 20
 )
+
+// systemShare and toolsShare are the sizes in a body of some size. A small one is mostly its envelope.
+func systemShare(size int) int {
+	if size < firstTurn {
+		return size / 8
+	}
+	return systemSize
+}
+
+func toolsShare(size int) int {
+	if size < firstTurn {
+		return size / 2
+	}
+	return toolsSize
+}
 
 // requestBody returns a body of exactly size bytes in the shape of a coding session's turn: a system prompt, tools with
 // their schemas, and a conversation that grows until the size is reached. The same arguments give the same bytes.
@@ -65,9 +83,9 @@ func requestBody(size int, stream bool) []byte {
 		Model: "claude-sonnet-4-5",
 		System: []block{
 			{Type: "text", Text: "You help a person with software, from the command line."},
-			{Type: "text", Text: w.prose(min(systemSize, size/8)), Cache: &cache{"ephemeral"}},
+			{Type: "text", Text: w.prose(systemShare(size)), Cache: &cache{"ephemeral"}},
 		},
-		Tools:     w.tools(min(toolsSize, size/2)),
+		Tools:     w.tools(toolsShare(size)),
 		Metadata:  metadata{fmt.Sprintf(`{"device_id":"6f1ed002ab5595859014ebf0951522d9","account_uuid":%q,"session_id":%q}`, clientAccount, someSession)},
 		MaxTokens: 32_000,
 		Stream:    stream,

@@ -47,6 +47,7 @@ func checkLong(t *testing.T, body []byte, r request) {
 	if len(r.Tools) != toolCount || len(encode(r.System)) < 10_000 {
 		t.Errorf("%d bytes: %d tools, a system prompt of %d bytes", len(body), len(r.Tools), len(encode(r.System)))
 	}
+	allNested := 0
 	for _, tool := range r.Tools {
 		nested := 0
 		for _, p := range tool.InputSchema.Properties {
@@ -54,11 +55,19 @@ func checkLong(t *testing.T, body []byte, r request) {
 				nested++
 			}
 		}
-		if len(tool.InputSchema.Properties) < 5 || nested < 2 || len(tool.Description) < 300 {
+		allNested += nested
+		if len(tool.InputSchema.Properties) < 3 || len(tool.Description) < 300 {
 			t.Errorf("%d bytes: %s has %d properties, %d of them nested, and %d bytes of description", len(body), tool.Name, len(tool.InputSchema.Properties), nested, len(tool.Description))
 		}
 	}
-	for _, escaped := range []string{`\n`, `\t`, `\"`, `\\`} {
+	if allNested < 5 {
+		t.Errorf("%d bytes: %d properties are nested", len(body), allNested)
+	}
+	// As measured of Claude Code's first turn; a file of code has as many.
+	if quotes := len(body) / bytes.Count(body, []byte(`"`)); quotes < 40 || quotes > 60 {
+		t.Errorf("%d bytes: a quote every %d bytes", len(body), quotes)
+	}
+	for _, escaped := range []string{`\n`, `\t`, `\"`} {
 		if bytes.Count(body, []byte(escaped)) < len(body)/5000 {
 			t.Errorf("%d bytes: hardly any %s", len(body), escaped)
 		}

@@ -36,7 +36,7 @@ func (w *writer) tools(size int) []tool {
 	for i := range tools {
 		t := tool{Name: toolNames[i], InputSchema: w.object(3, 1)}
 		if size > 2_000 {
-			t.InputSchema = w.object(5+w.IntN(3), 2)
+			t.InputSchema = w.object(3+w.IntN(3), 1+i%4/3)
 		}
 		t.InputSchema.Draft = "http://json-schema.org/draft-07/schema#"
 		t.Description = w.prose(size/n*9/10 - len(encode(t)))

@@ -30,12 +30,12 @@ func (w *writer) prose(size int) string {
 			if i > 0 {
 				b.WriteByte(' ')
 			}
-			switch w.IntN(25) {
+			switch w.IntN(100) {
 			case 0:
 				fmt.Fprintf(&b, "\"%s %s\"", pick(w, words), pick(w, words))
-			case 1:
+			case 1, 2, 3, 4:
 				fmt.Fprintf(&b, "`%s`", pick(w, words))
-			case 2:
+			case 5:
 				b.WriteString("naïve—")
 			default:
 				b.WriteString(pick(w, words))
@@ -63,7 +63,9 @@ var codeLines = []string{
 	"\t}",
 	"}",
 	"",
-	"\t// %s %s %s",
+	"\t// %s %s %s %s %s %s %s",
+	"\t%s := %s.%s(%s, len(%s))",
+	"\tdefer %s.%s()",
 	"\tfor i, %s := range %s.%s {",
 	"\t\tslog.Info(\"%s\", \"%s\", %s)",
 	"\tconst %s = `<a href=\"/%s?id=1&%s\">`",
