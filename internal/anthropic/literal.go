@@ -141,6 +141,9 @@ func spells(inside []byte, name string) bool {
 // appendQuoted appends s as a JSON string literal with as few escapes as JSON allows; ill-formed UTF-8 becomes U+FFFD.
 func appendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
+	if isPlain(s) {
+		return append(append(dst, s...), '"')
+	}
 	for _, r := range s {
 		switch {
 		case r == '"' || r == '\\':
@@ -161,6 +164,16 @@ func appendQuoted(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
+// isPlain reports whether every character of s stands for itself in a literal.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
 const hexDigits = "0123456789abcdef"
 
 // QuoteModel is a model's name as the JSON string literal that replaces [Request.ModelSpan] or an answer's model (RTE-3).
@@ -171,7 +184,8 @@ func QuoteModel(model string) []byte {
 // QuoteAccountUUID is an account's UUID as it replaces [Request.AccountUUID]: a string literal inside a string literal,
 // so with escaped quotes (WIRE-6).
 func QuoteAccountUUID(uuid string) []byte {
-	inner := appendQuoted(nil, uuid)
+	var buf [64]byte
+	inner := appendQuoted(buf[:0], uuid)
 	outer := appendQuoted(make([]byte, 0, len(inner)+4), string(inner))
 	return outer[1 : len(outer)-1]
 }

@@ -15,7 +15,8 @@ type Edit struct {
 // is copied: the slices alias body and the edits (WIRE-5). Edits come in any order and must not overlap; one with the
 // zero Span has nothing to replace and is left out.
 func Splice(body []byte, edits ...Edit) (segments [][]byte, length int64) {
-	edits = slices.Clone(edits)
+	var buf [2]Edit // the usual number
+	edits = append(buf[:0], edits...)
 	slices.SortFunc(edits, func(a, b Edit) int { return cmp.Compare(a.Start, b.Start) })
 	segments = make([][]byte, 0, 2*len(edits)+1)
 	add := func(segment []byte) {

@@ -17,7 +17,8 @@ import (
 type running struct {
 	*State
 	clients keyring
-	own     keyring // clients' tokens and those of the admin surface: no provider is to see one (WIRE-2)
+	places  [3]string // headers that a client's token may stand in; the first is its own
+	own     keyring   // clients' tokens and those of the admin surface: no provider is to see one (WIRE-2)
 	headers []string
 	closed  bool // no upstream is open to those without a token
 }
@@ -25,6 +26,7 @@ type running struct {
 func (g *Gateway) run(s *State) *running {
 	server := &s.Config.Server
 	r := &running{State: s, clients: newKeyring(server.Clients.Tokens), closed: true}
+	r.places = [...]string{http.CanonicalHeaderKey(server.Clients.Header), "Authorization", "X-Api-Key"}
 	r.own = slices.Clone(r.clients)
 	// The admin surface keeps the credentials that it began with.
 	for _, a := range []*config.Admin{&g.fixed.Admin, &server.Admin} {
@@ -33,7 +35,7 @@ func (g *Gateway) run(s *State) *running {
 		}
 		r.headers = append(r.headers, http.CanonicalHeaderKey(a.Header))
 	}
-	r.headers = append(r.headers, http.CanonicalHeaderKey(server.Clients.Header))
+	r.headers = append(r.headers, r.places[0])
 	for i := range s.Config.Providers {
 		r.closed = r.closed && s.Config.Providers[i].Auth != config.Passthrough
 	}
@@ -70,7 +72,10 @@ func (k keyring) holder(value string) (name string, ok bool) {
 
 // client is who sent a request, by the token in any of the places for one; the dedicated header goes first (AUTH-2).
 func (s *running) client(h http.Header) (name string, ok bool) {
-	for _, header := range []string{http.CanonicalHeaderKey(s.Config.Server.Clients.Header), "Authorization", "X-Api-Key"} {
+	if len(s.clients) == 0 {
+		return "", false
+	}
+	for _, header := range s.places {
 		for _, value := range h[header] {
 			if header == "Authorization" {
 				value = bearer(value)
@@ -131,10 +136,12 @@ func (s *running) withoutOurs(r *http.Request) *http.Request {
 		}
 	}
 	isOurs := func(value string) bool { // with whatever scheme before it
-		return slices.ContainsFunc(strings.Fields(value), func(part string) bool {
-			_, ours := s.own.holder(part)
-			return ours
-		})
+		for part := range strings.FieldsSeq(value) {
+			if _, ours := s.own.holder(part); ours {
+				return true
+			}
+		}
+		return false
 	}
 	for _, name := range []string{"Authorization", "X-Api-Key"} {
 		if slices.ContainsFunc(r.Header[name], isOurs) {

@@ -132,19 +132,13 @@ func (o *Origin) keep(c *conn) {
 	}
 }
 
-// reap ends connections that have waited too long, and comes again while there are others.
+// reap ends connections that have waited too long.
 func (o *Origin) reap() {
 	now := time.Now()
 	o.drop(func(c *conn) bool { return now.Sub(c.since) >= idleTimeout })
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.reaper = nil
-	if len(o.idle) > 0 {
-		o.reaper = time.AfterFunc(idleTimeout-now.Sub(o.idle[0].since), o.reap)
-	}
 }
 
-// drop ends the idle connections that are to end.
+// drop ends the idle connections that are to end, and has the others reaped.
 func (o *Origin) drop(ends func(*conn) bool) {
 	var ended []*conn
 	o.mu.Lock()
@@ -158,9 +152,12 @@ func (o *Origin) drop(ends func(*conn) bool) {
 	}
 	clear(o.idle[len(kept):])
 	o.idle = kept
-	if len(kept) == 0 && o.reaper != nil {
+	if o.reaper != nil {
 		o.reaper.Stop()
 		o.reaper = nil
+	}
+	if len(kept) > 0 {
+		o.reaper = time.AfterFunc(idleTimeout-time.Since(kept[0].since), o.reap)
 	}
 	o.mu.Unlock()
 	for _, c := range ended {
@@ -184,17 +181,17 @@ func (o *Origin) connect(ctx context.Context) (*conn, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNoConnection, err)
 	}
 	if o.tls == nil {
-		return newConn(raw, raw), nil
+		return newConn(raw), nil
 	}
 	secured, err := secure(ctx, raw, o.tls)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoConnection, err)
 	}
-	return newConn(secured, raw), nil
+	return newConn(secured), nil
 }
 
 func tlsTo(host string) *tls.Config {
-	return &tls.Config{ServerName: host, NextProtos: []string{"http/1.1"}}
+	return &tls.Config{ServerName: host, NextProtos: []string{"http/1.1"}, DynamicRecordSizingDisabled: true}
 }
 
 // secure speaks TLS on a connection, which it closes on an error.

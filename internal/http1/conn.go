@@ -2,9 +2,11 @@ package http1
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -16,7 +18,7 @@ const maxHead = 1 << 20
 // conn is one connection. It belongs to one exchange, or to its origin's idle ones.
 type conn struct {
 	net.Conn            // what requests and answers go through
-	raw        net.Conn // what carries that: without TLS the same
+	raw        net.Conn // what carries that in the end: without TLS the same
 	answers    *bufio.Reader
 	headBudget int       // bytes that may come before the head of an answer is whole
 	since      time.Time // when it became idle
@@ -24,11 +26,19 @@ type conn struct {
 	socket  syscall.RawConn // nil where there is none, as in tests
 	isAlive func(fd uintptr) bool
 	alive   bool // what isAlive found
+	probe   [1]byte
 }
 
-func newConn(c, raw net.Conn) *conn {
-	it := &conn{Conn: c, raw: raw}
-	if s, ok := raw.(syscall.Conn); ok {
+func newConn(c net.Conn) *conn {
+	it := &conn{Conn: c, raw: c}
+	for {
+		secured, ok := it.raw.(*tls.Conn)
+		if !ok {
+			break
+		}
+		it.raw = secured.NetConn()
+	}
+	if s, ok := it.raw.(syscall.Conn); ok {
 		it.socket, _ = s.SyscallConn() // of a connection that was opened right now
 	}
 	it.isAlive = it.look
@@ -72,11 +82,23 @@ func (c *conn) usable() bool {
 	if time.Since(c.since) >= idleTimeout {
 		return false
 	}
-	if c.socket == nil {
-		return true
+	if c.socket != nil {
+		c.alive = false
+		if c.socket.Read(c.isAlive) != nil || !c.alive {
+			return false
+		}
 	}
-	c.alive = false
-	return c.socket.Read(c.isAlive) == nil && c.alive
+	return c.Conn == c.raw || c.silent()
+}
+
+// silent reports whether TLS holds nothing that came with the last answer and that the socket has not any more: bytes out
+// of turn, which would be taken for the next answer, or the end.
+func (c *conn) silent() bool {
+	if c.SetReadDeadline(time.Unix(1, 0)) != nil { // nobody waits for the socket
+		return false
+	}
+	_, err := c.Conn.Read(c.probe[:])
+	return errors.Is(err, os.ErrDeadlineExceeded) && c.SetReadDeadline(time.Time{}) == nil
 }
 
 // look is true at once, so that nobody waits for the socket.

@@ -39,6 +39,7 @@ const (
 // exchange is one request and its answer. Up to three parties act on it: the goroutine that called Send and reads the
 // body, the one that sends a large request, and the end of the context, which only closes the connection.
 type exchange struct {
+	ctx    context.Context
 	origin *Origin
 	conn   *conn
 	stop   func() bool // ends the watch over the context
@@ -82,7 +83,7 @@ func (o *Origin) Send(ctx context.Context, r *Request) (*http.Response, error) {
 		}
 	}
 	c.begin()
-	x := &exchange{origin: o, conn: c, patience: r.Patience}
+	x := &exchange{ctx: ctx, origin: o, conn: c, patience: r.Patience}
 	x.stop = context.AfterFunc(ctx, c.close)
 	if size(r) <= sentAtOnce {
 		x.send(r)
@@ -131,7 +132,7 @@ func (x *exchange) send(r *Request) {
 		}
 	}
 	if err == nil && x.sender != nil {
-		err = x.renew()
+		x.renew()
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -225,6 +226,9 @@ func (x *exchange) Read(p []byte) (int, error) {
 		x.end(whole)
 	default:
 		x.end(broken)
+		if x.ctx.Err() != nil {
+			err = x.ctx.Err()
+		}
 	}
 	return n, err
 }

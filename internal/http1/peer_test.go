@@ -21,13 +21,14 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
 
 var certificate tls.Certificate // for 127.0.0.1
 
-// TestMain makes one certificate the only one that this process trusts: a proxy's TLS has no other way to be told.
+// TestMain has this process trust a certificate as it does the system's: a proxy's TLS has no other way to be told.
 func TestMain(m *testing.M) {
 	s := httptest.NewTLSServer(nil)
 	certificate = s.TLS.Certificates[0]
@@ -73,7 +74,6 @@ func listen(t testing.TB, secured bool, serve func(*visitor)) *peer {
 			if err != nil {
 				return
 			}
-			c.(*net.TCPConn).SetReadBuffer(16 << 10)
 			p.accept(c, secured)
 		}
 	})
@@ -125,7 +125,7 @@ func (p *peer) accept(raw net.Conn, secured bool) {
 	p.lock.Lock()
 	p.open = append(p.open, raw)
 	p.lock.Unlock()
-	v := &visitor{Conn: raw}
+	v := &visitor{Conn: raw, raw: raw}
 	if secured {
 		v.cork = &cork{Conn: raw}
 		v.Conn = tls.Server(v.cork, &tls.Config{Certificates: []tls.Certificate{certificate}})
@@ -140,6 +140,7 @@ func (p *peer) accept(raw net.Conn, secured bool) {
 // visitor is one connection as the peer has it.
 type visitor struct {
 	net.Conn
+	raw  net.Conn // without TLS the same
 	in   *bufio.Reader
 	cork *cork // under TLS
 }
@@ -163,6 +164,7 @@ func (v *visitor) together(f func()) {
 	v.cork.in = true
 	f()
 	v.cork.in = false
+	v.raw.SetWriteDeadline(time.Time{}) // TLS lets nothing pass behind its end
 	v.cork.Write(v.cork.held.Bytes())
 }
 
@@ -237,7 +239,7 @@ func noise(n int) string {
 	return string(b)
 }
 
-var large = strings.Repeat("x", 8<<20) // more than two sockets hold, of which one is told to hold little
+var large = strings.Repeat("x", 8<<20) // more than a socket that sends holds
 
 // ask sends a request and reads its answer to the end.
 func (p *peer) ask(t testing.TB, r *Request) (status int, body string) {

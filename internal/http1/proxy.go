@@ -25,11 +25,18 @@ func (o *Origin) dial(ctx context.Context) (net.Conn, error) {
 	case "http", "https":
 		return o.tunnel(ctx)
 	case "socks5", "socks5h":
-		d, err := proxy.FromURL(o.proxy, o.client.dial)
+		var c net.Conn // what is behind the one that the dialer returns
+		d, err := proxy.FromURL(o.proxy, DialFunc(func(ctx context.Context, network, address string) (_ net.Conn, err error) {
+			c, err = o.client.dial(ctx, network, address)
+			return c, err
+		}))
 		if err != nil {
 			return nil, fmt.Errorf("proxy: %w", err)
 		}
-		return d.(proxy.ContextDialer).DialContext(within, "tcp", o.address)
+		if _, err := d.(proxy.ContextDialer).DialContext(within, "tcp", o.address); err != nil {
+			return nil, fmt.Errorf("proxy: %w", err)
+		}
+		return c, nil
 	}
 	return nil, fmt.Errorf("proxy: %q is neither http, https nor socks5", o.proxy.Scheme)
 }

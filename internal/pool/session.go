@@ -3,7 +3,7 @@ package pool
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
+	"encoding/hex"
 	"strings"
 
 	"shunt/internal/identity"
@@ -22,13 +22,18 @@ func SessionOf(id string) Session {
 }
 
 // String is eight hex digits, enough to follow a session through a log and too little to recover its id.
-func (s Session) String() string { return fmt.Sprintf("%08x", uint64(s)>>32) }
+func (s Session) String() string {
+	var b [4]byte
+	binary.BigEndian.PutUint32(b[:], uint32(s>>32))
+	return hex.EncodeToString(b[:])
+}
 
 // seedOf is the identity's half of every rendezvous weight; it is computed once, when a pool is configured.
 func seedOf(key identity.Key) uint64 { return hash(key.String()) }
 
 func hash(s string) uint64 {
-	sum := sha256.Sum256([]byte(s))
+	var buf [64]byte // of a session id
+	sum := sha256.Sum256(append(buf[:0], s...))
 	return binary.BigEndian.Uint64(sum[:8])
 }
 

@@ -51,8 +51,10 @@ type Request struct {
 	hostDowns map[string]int // accounts that could not reach a base URL (FO-0b)
 }
 
+const sessionHeader = "X-Claude-Code-Session-Id"
+
 // SessionOf is the conversation that a request says it belongs to.
-func SessionOf(h http.Header) pool.Session { return pool.SessionOf(h.Get("X-Claude-Code-Session-Id")) }
+func SessionOf(h http.Header) pool.Session { return pool.SessionOf(h.Get(sessionHeader)) }
 
 // Times are the limits of waiting that a request is served under.
 type Times struct {
@@ -85,7 +87,7 @@ func (r *Request) Release() {
 
 // edits are the bytes of the body that change (WIRE-5): the model, and the account's UUID if it has one (WIRE-6).
 func (r *Request) edits(uuid string) []anthropic.Edit {
-	var edits []anthropic.Edit
+	edits := make([]anthropic.Edit, 0, 2)
 	if r.Model != r.Scan.Model {
 		edits = append(edits, anthropic.Edit{Span: r.Scan.ModelSpan, With: anthropic.QuoteModel(r.Model)})
 	}
