@@ -1,0 +1,58 @@
+//go:build !race
+
+package http1
+
+import (
+	"io"
+	"testing"
+)
+
+// A request over a kept connection costs 13 allocations, most of which are what net/http makes of an answer; a large one has
+// two for its sender. Under TLS those of the peer's TLS are counted too. The budgets have a margin of a tenth.
+func TestAllocations(t *testing.T) {
+	for name, c := range map[string]struct {
+		secured bool
+		size    int
+		budget  float64
+	}{
+		"small": {false, 1000, 14}, "large": {false, 100_000, 16}, "small, TLS": {true, 1000, 18}, "large, TLS": {true, 100_000, 23},
+	} {
+		r := newRequest(t, large[:c.size])
+		answer, length := []byte(okay), len(bytesOf(r))
+		p := listen(t, c.secured, func(v *visitor) {
+			in := make([]byte, 16<<10)
+			for got := 0; ; { // without an allocation of its own
+				n, err := v.Read(in)
+				if err != nil {
+					return
+				}
+				if got += n; got == length {
+					got = 0
+					v.Write(answer)
+				}
+			}
+		})
+		said := make(chan struct{}, 1)
+		done := r.Sent
+		r.Sent = func() { said <- struct{}{} }
+		b := make([]byte, 100)
+		got := testing.AllocsPerRun(200, func() {
+			response, err := p.Send(t.Context(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for err == nil {
+				_, err = response.Body.Read(b)
+			}
+			if err != io.EOF {
+				t.Fatal(err)
+			}
+			<-said
+		})
+		done()
+		p.connectionsAre(t, 1)
+		if got > c.budget {
+			t.Errorf("%s: %v allocations, not %v", name, got, c.budget)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package http1
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// proxyOf starts a proxy, which asks every connection what it is for, and puts it before a peer.
+func proxyOf(t *testing.T, p *peer, scheme string, ask func(net.Conn) (address string, ok bool)) *atomic.Int32 {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	var count atomic.Int32
+	p.wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			count.Add(1)
+			if scheme == "https" {
+				c = tls.Server(c, &tls.Config{Certificates: []tls.Certificate{certificate}})
+			}
+			p.wg.Go(func() {
+				defer c.Close()
+				address, ok := ask(c)
+				if !ok {
+					return
+				}
+				origin, err := net.Dial("tcp", address)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				p.wg.Go(func() { io.Copy(origin, c); origin.Close() })
+				io.Copy(c, origin)
+			})
+		}
+	})
+	p.proxy = &url.URL{Scheme: scheme, Host: l.Addr().String(), User: url.UserPassword("me", "a:secret")}
+	return &count
+}
+
+// tunnels is a proxy's side of CONNECT.
+func tunnels(t *testing.T, answer string) func(net.Conn) (string, bool) {
+	return func(c net.Conn) (string, bool) {
+		r, err := http.ReadRequest(bufio.NewReader(c))
+		if err != nil {
+			return "", false
+		}
+		if want := "Basic " + base64.StdEncoding.EncodeToString([]byte("me:a:secret")); r.Header.Get("Proxy-Authorization") != want || len(r.Header) != 1 {
+			t.Errorf("the proxy is asked with %v", r.Header)
+		}
+		if r.Method != http.MethodConnect || r.RequestURI != r.Host {
+			t.Errorf("the proxy is asked to %s %s for %s", r.Method, r.RequestURI, r.Host)
+		}
+		io.WriteString(c, answer)
+		return r.RequestURI, strings.Contains(answer, " 200 ")
+	}
+}
+
+// socks is a proxy's side of SOCKS5 with a password (RFC 1928, RFC 1929).
+func socks(t *testing.T) func(net.Conn) (string, bool) {
+	return func(c net.Conn) (string, bool) {
+		in := bufio.NewReader(c)
+		sized := func() string {
+			n, _ := in.ReadByte()
+			b := make([]byte, n)
+			io.ReadFull(in, b)
+			return string(b)
+		}
+		in.Discard(1)
+		if methods := sized(); !strings.Contains(methods, "\x02") {
+			t.Errorf("methods %q", methods)
+		}
+		io.WriteString(c, "\x05\x02")
+		in.Discard(1)
+		if user, password := sized(), sized(); user != "me" || password != "a:secret" {
+			t.Errorf("user %q, password %q", user, password)
+		}
+		io.WriteString(c, "\x01\x00")
+		b := make([]byte, 10) // an IPv4 address
+		if _, err := io.ReadFull(in, b); err != nil || string(b[:4]) != "\x05\x01\x00\x01" {
+			t.Errorf("asked for %x, %v", b, err)
+		}
+		io.WriteString(c, "\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00")
+		return fmt.Sprintf("%v:%d", net.IP(b[4:8]), binary.BigEndian.Uint16(b[8:])), true
+	}
+}
+
+// HTTPS_PROXY, HTTP_PROXY: a request goes through the proxy and arrives byte for byte; its connection is used again, and not
+// when the origin has ended it.
+func TestProxy(t *testing.T) {
+	for _, scheme := range []string{"http", "https", "socks5", "socks5h"} {
+		for _, secured := range []bool{false, true} {
+			body, rest := noise(400_000), make(chan struct{})
+			p := listen(t, secured, func(v *visitor) {
+				for range 2 {
+					r, err := http.ReadRequest(v.in)
+					if err != nil {
+						return
+					}
+					if got, err := io.ReadAll(r.Body); string(got) != body || err != nil || len(r.Header) != 1 {
+						t.Errorf("%s, TLS %v: %d bytes, %v, header %v", scheme, secured, len(got), err, r.Header)
+					}
+					v.say(okay)
+				}
+				<-rest
+			})
+			ask := tunnels(t, "HTTP/1.1 200 Connection established\r\nX: y\r\n\r\n")
+			if strings.HasPrefix(scheme, "socks") {
+				ask = socks(t)
+			}
+			count := proxyOf(t, p, scheme, ask)
+			p.mustServe(t, newRequest(t, body[:100_000], body[100_000:]))
+			p.mustServe(t, newRequest(t, body))
+			if n := count.Load(); n != 1 {
+				t.Errorf("%s, TLS %v: %d connections for two requests", scheme, secured, n)
+			}
+			close(rest)
+			p.hear(t)
+			p.mustServe(t, newRequest(t, body))
+			if n := count.Load(); n != 2 {
+				t.Errorf("%s, TLS %v: %d connections when one had ended", scheme, secured, n)
+			}
+		}
+	}
+}
+
+// FO-0b: a proxy that lets nothing through is no connection. What it says is nobody's answer.
+func TestProxyRefuses(t *testing.T) {
+	for name, answer := range map[string]string{
+		"refuses":               "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 2\r\n\r\nno",
+		"cannot":                "HTTP/1.1 502 Bad Gateway\r\n\r\n",
+		"speaks out of turn":    "HTTP/1.1 200 Connection established\r\n\r\n" + okay,
+		"speaks something else": "SSH-2.0-OpenSSH\r\n\r\n",
+		"says nothing":          "",
+		"never stops":           "HTTP/1.1 200 Connection established\r\nX: " + strings.Repeat("x", 2<<20),
+	} {
+		p := listen(t, true, func(v *visitor) { v.hangsUp() })
+		proxyOf(t, p, "http", func(c net.Conn) (string, bool) {
+			tunnels(t, answer)(c)
+			return "", false
+		})
+		response, err := p.Send(t.Context(), newRequest(t, "x"))
+		if err == nil {
+			response.Body.Close()
+		}
+		if !errors.Is(err, ErrNoConnection) || strings.Contains(err.Error(), "a:secret") {
+			t.Errorf("it %s: %v", name, err)
+		}
+		p.connectionsAre(t, 0)
+	}
+}
+
+// FO-0b: so is one that cannot be reached, cannot be trusted or is of a kind that nobody knows.
+func TestProxyIsNone(t *testing.T) {
+	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody.Close()
+	other := listen(t, true, func(v *visitor) { v.hangsUp() })
+	_, port, err := net.SplitHostPort(other.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, proxy := range []string{
+		"http://" + nobody.Addr().String(), "https://" + nobody.Addr().String(), "socks5://" + nobody.Addr().String(),
+		"https://localhost:" + port, "ftp://" + nobody.Addr().String(),
+	} {
+		p := listen(t, true, func(v *visitor) { v.hangsUp() })
+		p.proxy = mustParse(t, proxy)
+		if _, err := p.Send(t.Context(), newRequest(t, "x")); !errors.Is(err, ErrNoConnection) {
+			t.Errorf("%s: %v", proxy, err)
+		}
+	}
+}
+
+// 5-failover: a proxy has 10 s to answer, and no longer than the client stays (FO-5).
+func TestProxyIsSilent(t *testing.T) {
+	for _, scheme := range []string{"http", "https", "socks5"} {
+		synctest.Test(t, func(t *testing.T) {
+			p := inMemory(t, func(v *visitor) { v.hangsUp() })
+			p.proxy = &url.URL{Scheme: scheme, Host: "proxy.test:1"}
+			began := time.Now()
+			_, err := p.Send(t.Context(), newRequest(t, "x"))
+			if !errors.Is(err, ErrNoConnection) || time.Since(began) != connectTimeout {
+				t.Errorf("%s: %v after %v", scheme, err, time.Since(began))
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second, cancel)
+			if _, err := p.Send(ctx, newRequest(t, "x")); err != context.Canceled || time.Since(began) != connectTimeout+time.Second {
+				t.Errorf("%s: %v after %v", scheme, err, time.Since(began))
+			}
+		})
+	}
+}
+
+// A proxy's port goes without saying.
+func TestProxyAddress(t *testing.T) {
+	for proxy, want := range map[string]string{
+		"http://p.example": "p.example:80", "https://p.example": "p.example:443", "http://p.example:3128": "p.example:3128", "http://[::1]": "[::1]:80",
+	} {
+		if got := proxyAddress(mustParse(t, proxy)); got != want {
+			t.Errorf("%s: %q", proxy, got)
+		}
+	}
+}
