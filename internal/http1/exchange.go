@@ -122,14 +122,11 @@ func size(r *Request) int {
 // send writes the request. Whether that works is asked when the answer is there, or is not.
 func (x *exchange) send(r *Request) {
 	defer r.Sent()
-	parts := append(append(make(net.Buffers, 0, 8), r.Head), r.Body...)
-	var err error
-	for len(parts) > 0 && err == nil {
-		var piece net.Buffers
-		piece, parts = cut(parts, pieceSize)
-		if err = x.renew(); err == nil {
-			err = x.conn.send(piece)
-		}
+	err := x.renew()
+	if err == nil && len(r.Body) == 0 {
+		_, err = x.conn.Write(r.Head)
+	} else if err == nil {
+		err = x.sendParts(append(append(make(net.Buffers, 0, 8), r.Head), r.Body...))
 	}
 	if err == nil && x.sender != nil {
 		x.renew()
@@ -139,6 +136,20 @@ func (x *exchange) send(r *Request) {
 	x.sendErr = err
 	if err != nil && !x.answered && !errors.Is(err, os.ErrDeadlineExceeded) {
 		x.conn.SetReadDeadline(time.Now().Add(lastWords))
+	}
+}
+
+// sendParts writes large parts piece by piece, and uses them up. The peer has time for the first.
+func (x *exchange) sendParts(parts net.Buffers) error {
+	for {
+		var piece net.Buffers
+		piece, parts = cut(parts, pieceSize)
+		if err := x.conn.send(piece); err != nil || len(parts) == 0 {
+			return err
+		}
+		if err := x.renew(); err != nil {
+			return err
+		}
 	}
 }
 

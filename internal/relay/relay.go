@@ -117,7 +117,9 @@ func (out *output) head() {
 	switch {
 	case out.eventStream:
 		header["X-Accel-Buffering"] = unbuffered
-		header["Transfer-Encoding"] = chunked // else net/http gives a short stream a length
+		if out.final {
+			header["Transfer-Encoding"] = chunked // else net/http gives the stream a length
+		}
 	case out.answer.Length >= 0:
 		header["Content-Length"] = []string{strconv.FormatInt(out.answer.Length+int64(out.grown), 10)}
 	default:

@@ -85,7 +85,10 @@ func isNamed(lines []string, header string) bool {
 	return false
 }
 
-// writeHead writes the head of a call's request, as net/http would.
+// smallBody is the size in bytes up to which a body is copied behind its head, so that both are one write.
+const smallBody = 8 << 10
+
+// writeHead writes the head of a call's request, as net/http would. A small body follows in the same piece.
 func (p *payload) writeHead(target, host string, client http.Header, c *call) {
 	p.fields = appendFields(p.fields[:0], client, c.credential, c.set)
 	h := append(p.head[:0], "POST "...)
@@ -108,6 +111,13 @@ func (p *payload) writeHead(target, host string, client http.Header, c *call) {
 		}
 	}
 	p.head = append(h, "\r\n"...)
+	if p.length > smallBody {
+		return
+	}
+	for _, segment := range p.body {
+		p.head = append(p.head, segment...)
+	}
+	p.body = nil
 }
 
 func (f *field) appendTo(h []byte) []byte {
