@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -65,8 +64,8 @@ func TestAnswers(t *testing.T) {
 				continue
 			}
 			text, err := io.ReadAll(response.Body)
-			if response.StatusCode != c.status || string(text) != c.body || err != nil {
-				t.Errorf("%s: status %d, %q, %v", c.name, response.StatusCode, text, err)
+			if response.Status != c.status || string(text) != c.body || err != nil {
+				t.Errorf("%s: status %d, %q, %v", c.name, response.Status, text, err)
 			}
 		}
 	}
@@ -179,7 +178,7 @@ func TestCloseWhileItIsRead(t *testing.T) {
 // Closing a body that was read to its end takes nothing from the request that has the connection then.
 func TestCloseAfterTheEnd(t *testing.T) {
 	p := listen(t, false, answering(okay))
-	var before []*http.Response
+	var before []*Response
 	for i := range 5 {
 		for _, r := range before {
 			r.Body.Close()

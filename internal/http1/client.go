@@ -1,9 +1,9 @@
 // Package http1 carries requests over HTTP/1.1 connections, one request at a time on each, and keeps connections for the
-// next. A request is the caller's own bytes, sent as they are and without a copy; an answer is read by net/http.
+// next. A request is the caller's own bytes, sent as they are and without a copy.
 //
 // It exists because net/http's transport costs a hop more than all else that the hop does: two goroutines a connection and
-// four handovers a request, a header that is built as a map and taken apart again, a copy of the body. What net/http
-// promises is kept: a connection that the peer has closed or spoken on out of turn is not used again, an answer may come
+// four handovers a request, a header that is built as a map and taken apart again, a copy of the body, two dozen
+// allocations for the head of an answer. What net/http promises is kept: a connection that the peer has closed or spoken on out of turn is not used again, an answer may come
 // before the request is sent, and an end of the context ends what is under way. Nothing is ever sent twice.
 //
 // A [Client] and its [Origin]s are safe for concurrent use.
@@ -85,7 +85,10 @@ func (c *Client) Origin(base *url.URL) *Origin {
 		port = "80"
 	}
 	o.address = net.JoinHostPort(base.Hostname(), port)
-	o.proxy, o.invalid = http.ProxyFromEnvironment(&http.Request{URL: base})
+	var err error
+	if o.proxy, err = http.ProxyFromEnvironment(&http.Request{URL: base}); err != nil { // may quote a password
+		o.invalid = &ProxyError{errors.New("HTTPS_PROXY or HTTP_PROXY in the environment is no URL of a proxy")}
+	}
 	c.origins[key] = o
 	return o
 }
@@ -174,7 +177,7 @@ var ErrPatience = errors.New("no answer in time")
 // connect opens a connection, through the proxy if there is one.
 func (o *Origin) connect(ctx context.Context) (*conn, error) {
 	if o.invalid != nil {
-		return nil, fmt.Errorf("%w: the proxy of the environment: %w", ErrNoConnection, o.invalid)
+		return nil, fmt.Errorf("%w: %w", ErrNoConnection, o.invalid)
 	}
 	raw, err := o.dial(ctx)
 	if err != nil {

@@ -36,6 +36,14 @@ const (
 	maxInterim = 5           // answers of 1xx before the real one
 )
 
+// Response is an answer.
+type Response struct {
+	Status int         // 200 or above
+	Header http.Header // as the peer sent it, but for the case of names
+	Length int64       // of the body in bytes, -1 if that is not known
+	Body   io.ReadCloser
+}
+
 // exchange is one request and its answer. Up to three parties act on it: the goroutine that called Send and reads the
 // body, the one that sends a large request, and the end of the context, which only closes the connection.
 type exchange struct {
@@ -43,9 +51,10 @@ type exchange struct {
 	origin *Origin
 	conn   *conn
 	stop   func() bool // ends the watch over the context
-	body   io.ReadCloser
+	body   body
 	reuse  bool // the answer allows it
 	state  atomic.Uint32
+	answer Response
 	sender chan struct{} // closed when the request was sent or given up; nil: it was sent at once
 
 	mu       sync.Mutex
@@ -65,7 +74,7 @@ const (
 // Send sends a request and returns the head of its answer, whose body the caller reads to its end or closes. The end of ctx
 // ends both. Errors wrap [ErrNoConnection], [ErrPatience], the context's own, or are other failures of the connection
 // before an answer.
-func (o *Origin) Send(ctx context.Context, r *Request) (*http.Response, error) {
+func (o *Origin) Send(ctx context.Context, r *Request) (*Response, error) {
 	var c *conn
 	if r.Fresh {
 		o.Forget()
@@ -94,7 +103,7 @@ func (o *Origin) Send(ctx context.Context, r *Request) (*http.Response, error) {
 			x.send(r)
 		}()
 	}
-	response, err := x.head()
+	h, err := x.head()
 	if err != nil {
 		x.end(broken)
 		if ctx.Err() != nil {
@@ -102,13 +111,12 @@ func (o *Origin) Send(ctx context.Context, r *Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	x.body = response.Body
-	x.reuse = !response.Close
-	response.Body = x
-	if x.body == http.NoBody {
+	x.answer = Response{Status: h.status, Header: h.header, Length: h.length, Body: x}
+	x.body, x.reuse = newBody(x.conn.answers, &h), h.reuse
+	if x.body.empty() {
 		x.end(whole)
 	}
-	return response, nil
+	return &x.answer, nil
 }
 
 func size(r *Request) int {
@@ -182,20 +190,20 @@ func (x *exchange) renew() error {
 }
 
 // head waits for the head of the answer.
-func (x *exchange) head() (*http.Response, error) {
+func (x *exchange) head() (head, error) {
 	for range maxInterim + 1 {
 		x.conn.headBudget = maxHead
-		response, err := http.ReadResponse(x.conn.answers, nil)
+		h, err := readHead(x.conn.answers)
 		switch {
 		case err != nil:
-			return nil, x.why(err)
-		case response.StatusCode >= http.StatusOK:
-			return response, x.begun()
-		case response.StatusCode < http.StatusContinue, response.StatusCode == http.StatusSwitchingProtocols:
-			return nil, fmt.Errorf("the answer has the status %03d", response.StatusCode)
+			return head{}, x.why(err)
+		case h.status >= http.StatusOK:
+			return h, x.begun()
+		case h.status < http.StatusContinue, h.status == http.StatusSwitchingProtocols:
+			return head{}, fmt.Errorf("the answer has the status %03d", h.status)
 		}
 	}
-	return nil, errors.New("there are too many answers of 1xx")
+	return head{}, errors.New("there are too many answers of 1xx")
 }
 
 // why is the reason why there is no answer.

@@ -253,7 +253,7 @@ func (p *peer) ask(t testing.TB, r *Request) (status int, body string) {
 	if err != nil {
 		t.Fatalf("%v after %q", err, text)
 	}
-	return response.StatusCode, string(text)
+	return response.Status, string(text)
 }
 
 // mustServe is ask for a request that is answered with okay.

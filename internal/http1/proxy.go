@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,31 +15,56 @@ import (
 	"golang.org/x/net/proxy"
 )
 
+// ProxyError says that a proxy which the environment names stands in the way. Its text has no word of the proxy's.
+type ProxyError struct{ Err error }
+
+func (e *ProxyError) Error() string { return "proxy: " + e.Err.Error() }
+
+func (e *ProxyError) Unwrap() error { return e.Err }
+
 // dial opens what a connection runs on: to the origin, or through the proxy to it.
 func (o *Origin) dial(ctx context.Context) (net.Conn, error) {
-	within, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
 	if o.proxy == nil {
-		return o.client.dial(within, "tcp", o.address)
+		return o.dialTo(ctx, o.address)
 	}
+	c, err := o.dialProxy(ctx)
+	if err != nil {
+		return nil, &ProxyError{err}
+	}
+	return c, nil
+}
+
+func (o *Origin) dialTo(ctx context.Context, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	return o.client.dial(ctx, "tcp", address)
+}
+
+func (o *Origin) dialProxy(ctx context.Context) (net.Conn, error) {
 	switch o.proxy.Scheme {
 	case "http", "https":
 		return o.tunnel(ctx)
 	case "socks5", "socks5h":
-		var c net.Conn // what is behind the one that the dialer returns
-		d, err := proxy.FromURL(o.proxy, DialFunc(func(ctx context.Context, network, address string) (_ net.Conn, err error) {
-			c, err = o.client.dial(ctx, network, address)
-			return c, err
-		}))
-		if err != nil {
-			return nil, fmt.Errorf("proxy: %w", err)
-		}
-		if _, err := d.(proxy.ContextDialer).DialContext(within, "tcp", o.address); err != nil {
-			return nil, fmt.Errorf("proxy: %w", err)
-		}
-		return c, nil
+		return o.socks(ctx)
 	}
-	return nil, fmt.Errorf("proxy: %q is neither http, https nor socks5", o.proxy.Scheme)
+	return nil, errors.New("it is neither http, https nor socks5")
+}
+
+func (o *Origin) socks(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	var c net.Conn // what is behind the one that the dialer returns
+	d, err := proxy.FromURL(o.proxy, DialFunc(func(ctx context.Context, network, address string) (_ net.Conn, err error) {
+		c, err = o.client.dial(ctx, network, address)
+		return c, err
+	}))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.(proxy.ContextDialer).DialContext(ctx, "tcp", o.address); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // Dial makes DialFunc a [proxy.Dialer].
@@ -53,20 +79,16 @@ func (d DialFunc) DialContext(ctx context.Context, network, address string) (net
 
 // tunnel asks a proxy for a connection to the origin.
 func (o *Origin) tunnel(ctx context.Context) (net.Conn, error) {
-	within, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	c, err := o.client.dial(within, "tcp", proxyAddress(o.proxy))
-	if err != nil {
-		return nil, fmt.Errorf("proxy: %w", err)
+	c, err := o.dialTo(ctx, proxyAddress(o.proxy))
+	if err == nil && o.proxy.Scheme == "https" {
+		c, err = secure(ctx, c, tlsTo(o.proxy.Hostname()))
 	}
-	if o.proxy.Scheme == "https" {
-		if c, err = secure(ctx, c, tlsTo(o.proxy.Hostname())); err != nil {
-			return nil, fmt.Errorf("proxy: %w", err)
-		}
+	if err != nil {
+		return nil, err
 	}
 	if err := o.askForTunnel(ctx, c); err != nil {
 		c.Close()
-		return nil, fmt.Errorf("proxy: %w", err)
+		return nil, err
 	}
 	return c, nil
 }
@@ -85,14 +107,14 @@ func (o *Origin) askForTunnel(ctx context.Context, c net.Conn) error {
 		return err
 	}
 	answers := bufio.NewReader(io.LimitReader(c, maxHead))
-	response, err := http.ReadResponse(answers, &http.Request{Method: http.MethodConnect})
+	answer, err := readHead(answers)
 	switch {
 	case err != nil:
 		return err
-	case response.StatusCode != http.StatusOK:
-		return fmt.Errorf("it refuses the connection: status %d", response.StatusCode)
+	case answer.status != http.StatusOK:
+		return fmt.Errorf("it refuses the connection: status %d", answer.status)
 	case answers.Buffered() > 0:
-		return fmt.Errorf("it speaks before it is asked to")
+		return errors.New("it speaks before it is asked to")
 	}
 	return c.SetDeadline(time.Time{})
 }

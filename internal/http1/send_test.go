@@ -130,7 +130,7 @@ func TestNoConnection(t *testing.T) {
 			response, err := p.Send(t.Context(), newRequest(t, large[:size]))
 			if err == nil {
 				response.Body.Close()
-				t.Errorf("%s: status %d", c.name, response.StatusCode)
+				t.Errorf("%s: status %d", c.name, response.Status)
 			} else if errors.Is(err, ErrNoConnection) != c.none || errors.Is(err, ErrPatience) {
 				t.Errorf("%s, %d bytes: %v", c.name, size, err)
 			}

@@ -209,12 +209,12 @@ func (x *exchange) ask(a *attempt) reply {
 
 	limits := anthropic.ParseRateLimit(response.Header)
 	x.scheduler.Observe(a.Key, pool.Outcome{Sent: a.sent, Fable: x.fable, Signal: signal(limits)})
-	class := classify(response.StatusCode, limits, x.fable)
-	if response.StatusCode == http.StatusForbidden && refusesCredential(decoded(response.Header, peek(response))) {
+	class := classify(response.Status, limits, x.fable)
+	if response.Status == http.StatusForbidden && refusesCredential(decoded(response.Header, peek(response))) {
 		class = credentialRefused
 	}
 	relays := claudeRules[class].then == relayIt
-	final := !x.r.chained || tellingOf(response.StatusCode) == stops
+	final := !x.r.chained || tellingOf(response.Status) == stops
 	x.r.meant(class, relays && final)
 	if !relays {
 		return reply{class: class, kept: keep(response)}
@@ -226,8 +226,8 @@ func (x *exchange) ask(a *attempt) reply {
 }
 
 // relay sends a response to the client, unless it is a stream that begins with a refusal (FO-11).
-func (x *exchange) relay(a *attempt, class class, response *http.Response) reply {
-	answer := relay.Answer{Status: response.StatusCode, Header: response.Header, Body: response.Body, Length: response.ContentLength}
+func (x *exchange) relay(a *attempt, class class, response *http1.Response) reply {
+	answer := relay.Answer{Status: response.Status, Header: response.Header, Body: response.Body, Length: response.Length}
 	result := relay.Relay(x.w, answer, relay.Options{
 		KeepAlive: x.r.Times.KeepAlive,
 		Hold:      true,
@@ -248,7 +248,7 @@ func (x *exchange) relay(a *attempt, class class, response *http.Response) reply
 		return reply{class: class, kept: keepRefused(response, result.Head, status)}
 	}
 	response.Body.Close()
-	x.r.record(response.StatusCode, result)
+	x.r.record(response.Status, result)
 	return reply{answered: true, Outcome: Outcome{Broken: result.Broken}}
 }
 

@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"errors"
-	"net/http"
 	"time"
 
 	"shunt/internal/http1"
@@ -24,11 +23,11 @@ func (r *Request) call(account string) {
 }
 
 // heard notes what the latest call came to: a response, or an error.
-func (r *Request) heard(response *http.Response, err error) {
+func (r *Request) heard(response *http1.Response, err error) {
 	c := &r.Record.Calls[len(r.Record.Calls)-1]
 	c.Head = time.Since(c.Began)
 	if err == nil {
-		c.Status = response.StatusCode
+		c.Status = response.Status
 	}
 	switch {
 	case r.Client.Context().Err() != nil:

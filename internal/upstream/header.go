@@ -140,6 +140,9 @@ func headerOf(fields []field) http.Header {
 func betas(client http.Header, beta string) (_ field, changed bool) {
 	const name = "Anthropic-Beta"
 	lines := client[name]
+	if isNamed(client["Connection"], name) {
+		lines = nil
+	}
 	joined := make([]string, 0, 4)
 	for _, line := range lines {
 		for entry := range strings.SplitSeq(line, ",") {

@@ -11,6 +11,7 @@ import (
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 
+	"shunt/internal/http1"
 	"shunt/internal/relay"
 )
 
@@ -29,15 +30,15 @@ type kept struct {
 }
 
 // keep reads a response to its end, or as far as limit and patience allow, and closes it.
-func keep(response *http.Response) *kept { return keepRefused(response, nil, response.StatusCode) }
+func keep(response *http1.Response) *kept { return keepRefused(response, nil, response.Status) }
 
 // keepRefused keeps a stream of which the head was already read and counts as a status of another kind.
-func keepRefused(response *http.Response, head []byte, stands int) *kept {
+func keepRefused(response *http1.Response, head []byte, stands int) *kept {
 	stop := time.AfterFunc(drainBudget, func() { response.Body.Close() })
 	defer stop.Stop()
 	defer response.Body.Close()
 	rest, _ := io.ReadAll(io.LimitReader(response.Body, int64(keptLimit-len(head))))
-	return &kept{response.StatusCode, stands, response.Header, append(head[:len(head):len(head)], rest...)}
+	return &kept{response.Status, stands, response.Header, append(head[:len(head):len(head)], rest...)}
 }
 
 // answer is the response as one to relay.
@@ -46,7 +47,7 @@ func (k *kept) answer() relay.Answer {
 }
 
 // peek reads the beginning of a response's body, as far as limit and patience allow, and puts it back.
-func peek(response *http.Response) []byte {
+func peek(response *http1.Response) []byte {
 	body := response.Body
 	stop := time.AfterFunc(drainBudget, func() { body.Close() })
 	defer stop.Stop()

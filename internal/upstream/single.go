@@ -66,11 +66,11 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 		copyResponseHeader(h, response.Header)
 		writeGatewayHeaders(h, s.name, r.Scan.Model, model)
 	}
-	if r.chained && tellingOf(response.StatusCode) != stops {
+	if r.chained && tellingOf(response.Status) != stops {
 		return r.end(w, &held{keep(response), writeHeader})
 	}
 	defer response.Body.Close()
-	answer := relay.Answer{Status: response.StatusCode, Header: response.Header, Body: response.Body, Length: response.ContentLength}
+	answer := relay.Answer{Status: response.Status, Header: response.Header, Body: response.Body, Length: response.Length}
 	result := relay.Relay(w, answer, relay.Options{
 		KeepAlive: r.Times.KeepAlive,
 		Model:     r.restore(),
@@ -79,17 +79,17 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 			writeHeader(h)
 		},
 	})
-	r.record(response.StatusCode, result)
+	r.record(response.Status, result)
 	return Outcome{Broken: result.Broken}
 }
 
-func (s *Single) ask(r *Request, c call) (*http.Response, error) {
+func (s *Single) ask(r *Request, c call) (*http1.Response, error) {
 	r.call("")
 	response, err := s.send(r, c)
 	r.heard(response, err)
 	if err == nil && !r.gone() {
-		class := classify(response.StatusCode, anthropic.ParseRateLimit(response.Header), false)
-		r.meant(class, !r.chained || tellingOf(response.StatusCode) == stops)
+		class := classify(response.Status, anthropic.ParseRateLimit(response.Header), false)
+		r.meant(class, !r.chained || tellingOf(response.Status) == stops)
 	}
 	return response, err
 }

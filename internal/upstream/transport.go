@@ -108,7 +108,7 @@ type call struct {
 
 // send returns the upstream's answer, whose body the caller closes. Its errors wrap [http1.ErrPatience],
 // [http1.ErrNoConnection], the context's own, or are any other failure of the connection before response headers.
-func (e *endpoint) send(r *Request, c call) (*http.Response, error) {
+func (e *endpoint) send(r *Request, c call) (*http1.Response, error) {
 	p := newPayload(r.Body, c.edits)
 	p.writeHead(e.target(r), e.origin.Host(), r.Client.Header, &c)
 	response, err := e.origin.Send(r.Client.Context(), &http1.Request{
@@ -120,9 +120,16 @@ func (e *endpoint) send(r *Request, c call) (*http.Response, error) {
 	return response, nil
 }
 
-// cause is why a send failed, for the log: what the network said, and nothing that the upstream said, since net/http quotes
-// what it cannot read.
+// cause is why a send failed, for the log: what the network said, and nothing that the upstream said.
 func cause(err error) string {
+	var proxy *http1.ProxyError
+	if errors.As(err, &proxy) {
+		return "proxy: " + causeOf(proxy.Err, proxy.Err.Error())
+	}
+	return causeOf(err, "the answer is no HTTP that can be read")
+}
+
+func causeOf(err error, otherwise string) string {
 	var network *net.OpError
 	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError
@@ -141,5 +148,5 @@ func cause(err error) string {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return "no connection in time"
 	}
-	return "the answer is no HTTP that can be read"
+	return otherwise
 }

@@ -23,6 +23,8 @@ func TestCause(t *testing.T) {
 		{&net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}, "dial tcp: connection refused"},
 		{fmt.Errorf("send: %w", &net.DNSError{Err: "no such host", Name: "api.example"}), "lookup api.example: no such host"},
 		{fmt.Errorf("send: %w", io.EOF), "the connection was closed before an answer"},
+		{fmt.Errorf("send: %w", &http1.ProxyError{Err: errors.New("it refuses the connection: status 407")}), "proxy: it refuses the connection: status 407"},
+		{&http1.ProxyError{Err: &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}}, "proxy: dial tcp: connection refused"},
 		{errors.New(`net/http: HTTP/1.x transport connection broken: malformed HTTP response "a secret answer"`), "the answer is no HTTP that can be read"},
 	} {
 		if got := cause(c.err); got != c.want {
@@ -61,7 +63,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		to := transport.endpoint(&url.URL{Scheme: "http", Host: l.Addr().String()})
 		response, err := to.send(&Request{Client: client, Path: "/", Body: body}, call{})
 		if err == nil {
-			t.Errorf("%q: status %d", text, response.StatusCode)
+			t.Errorf("%q: status %d", text, response.Status)
 		} else if strings.Contains(cause(err), "secret") || errors.Is(err, http1.ErrNoConnection) {
 			t.Errorf("%q: %v", text, err)
 		}

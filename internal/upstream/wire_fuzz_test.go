@@ -103,7 +103,7 @@ func FuzzWire(f *testing.F) {
 	})
 }
 
-// allowed reports whether net/http's server accepts a header, and this comparison does.
+// allowed reports whether net/http's server accepts a header.
 func allowed(h http.Header) bool {
 	for name, values := range h {
 		if !httpguts.ValidHeaderFieldName(name) {
@@ -115,8 +115,7 @@ func allowed(h http.Header) bool {
 			}
 		}
 	}
-	// A Connection header that names anthropic-beta is at odds with WIRE-1: which of the two wins is nobody's business.
-	return !strings.Contains(strings.ToLower(strings.Join(h["Connection"], ",")), "anthropic-beta")
+	return true
 }
 
 // plainly is the request that has to go out, by net/http and without any care for speed.

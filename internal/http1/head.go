@@ -1,0 +1,201 @@
+package http1
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+var (
+	errStatusLine  = errors.New("the answer has no HTTP/1 status line")
+	errHeaderField = errors.New("the answer has a malformed header line")
+	errLength      = errors.New("the answer has contradicting lengths")
+	errCoding      = errors.New("the answer has an unknown transfer coding")
+)
+
+// head is the head of an answer (RFC 9112). What no server should send is not repaired, such as a line that is folded or two
+// lengths: who guesses wrong takes the end of one answer for the beginning of another.
+type head struct {
+	status int
+	header http.Header
+	length int64 // of the body in bytes, -1 without one
+	framed framing
+	reuse  bool // the connection goes on behind it
+}
+
+// framing is how an answer's body ends.
+type framing uint8
+
+const (
+	byLength framing = iota
+	byChunks
+	byEnd // of the connection
+)
+
+// blocks hold heads while they are read.
+var blocks = sync.Pool{New: func() any { b := make([]byte, 0, 4<<10); return &b }}
+
+// readHead reads up to the empty line behind a head.
+func readHead(r *bufio.Reader) (head, error) {
+	room := blocks.Get().(*[]byte)
+	block := (*room)[:0]
+	defer func() {
+		*room = block
+		blocks.Put(room)
+	}()
+	lines, begun := 0, 0 // begun is where the line begins
+	for {
+		part, err := r.ReadSlice('\n')
+		block = append(block, part...)
+		if err == bufio.ErrBufferFull {
+			continue
+		}
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return head{}, err
+		}
+		if line := block[begun:]; len(line) == 1 || len(line) == 2 && line[0] == '\r' {
+			return parseHead(string(block[:begun]), lines)
+		}
+		lines, begun = lines+1, len(block)
+	}
+}
+
+// parseHead parses lines that end with LF or CRLF each.
+func parseHead(text string, lines int) (h head, err error) {
+	first, rest, _ := strings.Cut(text, "\n")
+	version, status, ok := parseStatus(strings.TrimSuffix(first, "\r"))
+	if !ok {
+		return head{}, errStatusLine
+	}
+	h.status = status
+	h.header = make(http.Header, lines)
+	values := make([]string, 0, lines)
+	for rest != "" {
+		var line string
+		line, rest, _ = strings.Cut(rest, "\n")
+		name, value, ok := parseField(strings.TrimSuffix(line, "\r"))
+		if !ok {
+			return head{}, errHeaderField
+		}
+		if before := h.header[name]; before != nil {
+			h.header[name] = append(before, value)
+			continue
+		}
+		values = append(values, value)
+		h.header[name] = values[len(values)-1 : len(values) : len(values)]
+	}
+	return h, h.frame(version)
+}
+
+func parseStatus(line string) (version byte, status int, ok bool) {
+	const form = "HTTP/1.1 200"
+	if len(line) < len(form) || !strings.HasPrefix(line, "HTTP/1.") || line[8] != ' ' || len(line) > len(form) && line[len(form)] != ' ' {
+		return 0, 0, false
+	}
+	digits := line[9:len(form)]
+	if version = line[7]; version != '0' && version != '1' || !isDigits(digits) {
+		return 0, 0, false
+	}
+	status, err := strconv.Atoi(digits)
+	return version, status, err == nil
+}
+
+func parseField(line string) (name, value string, ok bool) {
+	raw, value, ok := strings.Cut(line, ":")
+	if !ok {
+		return "", "", false
+	}
+	for i := range len(value) {
+		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return "", "", false
+		}
+	}
+	name, ok = canonical(raw)
+	return name, strings.Trim(value, " \t"), ok
+}
+
+// maxNames bounds how many spellings of names are remembered.
+const maxNames = 256
+
+// names are the header names that answers had so far, as they were spelt, in their canonical form.
+var names atomic.Pointer[map[string]string]
+
+func canonical(raw string) (name string, ok bool) {
+	known := names.Load()
+	if known != nil {
+		if name, ok = (*known)[raw]; ok {
+			return name, true
+		}
+	}
+	if raw == "" || strings.ContainsFunc(raw, func(r rune) bool { return !isTokenChar(r) }) {
+		return "", false
+	}
+	name = textproto.CanonicalMIMEHeaderKey(strings.Clone(raw))
+	more := map[string]string{strings.Clone(raw): name}
+	if known != nil {
+		if len(*known) >= maxNames {
+			return name, true
+		}
+		maps.Copy(more, *known)
+	}
+	names.CompareAndSwap(known, &more) // what is lost to another goroutine comes again
+	return name, true
+}
+
+func isTokenChar(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r < 0x80 && strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+}
+
+func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+// frame tells how the body ends (RFC 9112, 6.3).
+func (h *head) frame(version byte) error {
+	connection := h.header["Connection"]
+	h.reuse = !says(connection, "close") && (version == '1' || says(connection, "keep-alive"))
+	codings, lengths := h.header["Transfer-Encoding"], h.header["Content-Length"]
+	h.framed, h.length = byEnd, -1
+	if len(lengths) > 0 {
+		n, err := strconv.ParseInt(lengths[0], 10, 64)
+		if err != nil || !isDigits(lengths[0]) || slices.ContainsFunc(lengths, func(l string) bool { return l != lengths[0] }) {
+			return errLength
+		}
+		h.framed, h.length = byLength, n
+	}
+	if len(codings) > 0 {
+		if len(codings) > 1 || version == '0' || !strings.EqualFold(codings[0], "chunked") {
+			return errCoding
+		}
+		h.framed, h.length = byChunks, -1
+		h.reuse = h.reuse && len(lengths) == 0 // else the peer may not mean what it says
+	}
+	switch {
+	case h.status == http.StatusNoContent, h.status == http.StatusNotModified:
+		h.framed, h.length = byLength, 0
+	case h.framed == byEnd:
+		h.reuse = false
+	}
+	return nil
+}
+
+// says reports whether an option is among those of a Connection header.
+func says(lines []string, option string) bool {
+	for _, line := range lines {
+		for o := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(strings.TrimSpace(o), option) {
+				return true
+			}
+		}
+	}
+	return false
+}
