@@ -35,8 +35,7 @@ func (m *AnswerMeter) Write(p []byte) {
 			i += end
 			m.inString = false
 			if m.wantKey && m.depth == 1 {
-				m.record = hold(m.record, p[from:i])
-				m.isUsage = spells(m.record, "usage")
+				m.isUsage = spells(m.whole(p[from:i]), "usage")
 				m.wantKey, m.recording, m.record = false, false, m.record[:0]
 			}
 			continue
@@ -73,10 +72,18 @@ func (m *AnswerMeter) Write(p []byte) {
 	}
 }
 
+// whole is the record with the rest of it.
+func (m *AnswerMeter) whole(rest []byte) []byte {
+	if len(m.record) == 0 {
+		return rest[:min(len(rest), maxHeld)]
+	}
+	return hold(m.record, rest)
+}
+
 // finish reads the value that ended, if it is that of usage; rest is what the record lacks of it.
 func (m *AnswerMeter) finish(rest []byte) {
 	if m.recording {
-		m.usage.read(hold(m.record, rest))
+		m.usage.read(m.whole(rest))
 	}
 	m.isUsage, m.recording, m.record = false, false, m.record[:0]
 }

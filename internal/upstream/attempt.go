@@ -256,7 +256,9 @@ func (x *exchange) writeHeader(h, upstream http.Header, a *attempt) {
 	copyResponseHeader(h, upstream)
 	writeGatewayHeaders(h, x.name, x.r.Scan.Model, x.model)
 	if a != nil {
-		setPrintable(h, headerAccount, a.Name)
+		if isPrintable(a.Name) {
+			h[headerAccount] = []string{a.Name}
+		}
 		x.r.Record.Account, x.r.Record.Why = a.Name, string(a.Why)
 	}
 }

@@ -116,9 +116,13 @@ var noHeadersInTime = &Failure{
 
 // writeGatewayHeaders says which upstream and model a request was served by (CHN-3): the client's model and its own.
 func writeGatewayHeaders(h http.Header, upstream, requested, model string) {
-	setPrintable(h, headerUpstream, upstream)
-	setPrintable(h, headerModel, requested)
-	setPrintable(h, headerUpstreamModel, model)
+	names := [...]string{headerUpstream, headerModel, headerUpstreamModel}
+	values := []string{upstream, requested, model}
+	for i, name := range names {
+		if isPrintable(values[i]) {
+			h[name] = values[i : i+1 : i+1]
+		}
+	}
 }
 
 // record notes how an answer was relayed.

@@ -188,15 +188,12 @@ const (
 	headerUpstreamModel = "X-Gateway-Upstream-Model"
 )
 
-// setPrintable sets a header unless its value could not stand in one (CHN-3).
-func setPrintable(h http.Header, name, value string) {
-	if value == "" || len(value) > 256 {
-		return
-	}
+// isPrintable reports whether a value can stand in a header of shunt's own (CHN-3).
+func isPrintable(value string) bool {
 	for i := range len(value) {
 		if value[i] < 0x20 || value[i] > 0x7e {
-			return
+			return false
 		}
 	}
-	h[name] = []string{value}
+	return value != "" && len(value) <= 256
 }
