@@ -17,7 +17,7 @@ func fuzz() count {
 	}
 	c := count{what: fmt.Sprintf("%d fuzz targets, %v each", len(targets), fuzzTime)}
 	for _, t := range targets {
-		out, err := exec.Command("go", "test", "-run=^$", "-fuzz=^"+t.name+"$", "-fuzztime="+fuzzTime.String(), t.pkg).CombinedOutput()
+		out, err := exec.Command("go", "test", "-run=^$", "-fuzz=^"+t.name+"$", "-fuzztime="+fuzzTime.String(), "-fuzzminimizetime=10x", t.pkg).CombinedOutput()
 		if err != nil && !onlyOutOfTime(out) {
 			c.failed++
 			fmt.Printf("FAIL   %s %s\n%s", t.pkg, t.name, out)

@@ -1,7 +1,7 @@
 // Command verify runs the project's checks and counts what ran, so that nothing passes by not running. A skipped test
 // counts as failed. The last line of its output is "N passed, N failed", and the exit code tells the same.
 //
-//	go run ./scripts/verify unit    format, vet, staticcheck, tests with the race detector
+//	go run ./scripts/verify unit    format, vet, staticcheck, tests with the race detector, budgets of allocations
 //	go run ./scripts/verify test    the same, then a short run of every fuzz target, then the end-to-end tests
 //	go run ./scripts/verify e2e     the end-to-end tests alone
 //
@@ -42,9 +42,9 @@ func main() {
 	var stages []stage
 	switch os.Args[1] {
 	case "unit":
-		stages = append(static, stage{"unit", func() count { return unit() }}, stage{"bench", benchModule})
+		stages = append(static, stage{"unit", func() count { return unit() }}, stage{"allocations", allocations}, stage{"bench", benchModule})
 	case "test":
-		stages = append(static, stage{"unit", func() count { return unit("-shuffle=on") }}, stage{"bench", benchModule}, stage{"fuzz", fuzz}, e2e)
+		stages = append(static, stage{"unit", func() count { return unit("-shuffle=on") }}, stage{"allocations", allocations}, stage{"bench", benchModule}, stage{"fuzz", fuzz}, e2e)
 	case "e2e":
 		stages = []stage{e2e}
 	default:
@@ -59,6 +59,10 @@ func main() {
 func unit(flags ...string) count {
 	return goTest(".", append(flags, "-race", "-timeout=5m", "./...")...)
 }
+
+// allocations runs the tests of what a request may allocate. They are left out of the race detector's build, under which
+// pools drop what they hold.
+func allocations() count { return goTest(".", "-count=1", "-run=^TestAllocations", "./internal/...") }
 
 func benchModule() count { return goTest("bench", "./...") }
 
