@@ -3,8 +3,9 @@
 //
 // It exists because net/http's transport costs a hop more than all else that the hop does: two goroutines a connection and
 // four handovers a request, a header that is built as a map and taken apart again, a copy of the body, two dozen
-// allocations for the head of an answer. What net/http promises is kept: a connection that the peer has closed or spoken on out of turn is not used again, an answer may come
-// before the request is sent, and an end of the context ends what is under way. Nothing is ever sent twice.
+// allocations for the head of an answer. What net/http promises is kept: a connection that the peer has closed or spoken on
+// out of turn is not used again, an answer may come before the request is sent, and an end of the context ends what is
+// under way. Nothing is ever sent twice.
 //
 // A [Client] and its [Origin]s are safe for concurrent use.
 package http1
