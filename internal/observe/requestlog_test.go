@@ -155,7 +155,7 @@ func TestRequestLogSlowDisk(t *testing.T) {
 	health := newHealth()
 	log := openLog(t, path, health)
 
-	const total = 10_000
+	const total = 40_000 // more than fits into the pipe, the batch on its way and the queue
 	var writers sync.WaitGroup
 	for range 4 {
 		writers.Go(func() {
