@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,6 +11,14 @@ import (
 	"shunt/internal/anthropic"
 	"shunt/internal/sim"
 )
+
+// garbage answers with what is no HTTP, and keeps the connection.
+func garbage(w http.ResponseWriter, _ *http.Request) {
+	c, _, err := http.NewResponseController(w).Hijack()
+	if err == nil {
+		io.WriteString(c, "SSH-2.0-OpenSSH_9.9")
+	}
+}
 
 // TestFailoverTable walks the table of 5-failover: a session's account misbehaves once in each way, and the client must
 // be served by whom and when the table says, and the account must rest as long as it says.
@@ -53,6 +62,7 @@ func TestFailoverTable(t *testing.T) {
 		{name: "403 of the model", faults: faults(sim.ModelForbidden()), status: 403},
 		{name: "reset once", faults: faults(sim.ResetConnection()), by: same},
 		{name: "reset twice", faults: faults(sim.ResetConnection(), sim.ResetConnection()), by: other, rests: 30 * time.Second},
+		{name: "an answer that is none", faults: faults(sim.Respond(garbage)), by: other, rests: 30 * time.Second},
 		{name: "401, then reset", faults: faults(sim.Unauthorized(), sim.ResetConnection()), by: other, rests: 30 * time.Second},
 		{name: "throttle, then reset", faults: faults(sim.Throttled("2"), sim.ResetConnection()), by: other, waited: 2 * time.Second, rests: 30 * time.Second},
 		{name: "no headers in time", faults: faults(sim.Hang()), status: 504, waited: 120 * time.Second},

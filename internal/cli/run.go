@@ -30,10 +30,15 @@ func (*runCommand) Run(c *commands, s *System) error {
 		level.Set(flag)
 		follow = nil
 	}
-	var log *slog.Logger
-	out := observe.NewOutput(s.Stderr, func(lines int64) { log.Warn("lines of this log are lost: nobody took them", "lines", lines) })
+	signal.Ignore(syscall.SIGPIPE) // a log that nobody reads any more is no reason to end
+	loggerTo := func(w io.Writer) *slog.Logger {
+		return observe.NewLogger(w, level, string(cfg.Log.Format), isTerminal(s.Stderr))
+	}
+	out := observe.NewOutput(s.Stderr, func(w io.Writer, lost int64) {
+		loggerTo(w).Warn("lines of this log are lost: nobody took them", "lines", lost)
+	})
 	defer out.Close()
-	log = observe.NewLogger(out, level, string(cfg.Log.Format), isTerminal(s.Stderr))
+	log := loggerTo(out)
 	if cfg.Path == "" {
 		log.Info("no configuration file: running on the built-in defaults; `shunt init` writes one to start from")
 	} else {

@@ -14,17 +14,17 @@ import (
 
 // WIRE-10: an answer is what the peer said after what it said on the way.
 func TestAnswers(t *testing.T) {
-	const early = "HTTP/1.1 100 Continue\r\n\r\n"
+	const interim = "HTTP/1.1 100 Continue\r\n\r\n"
 	for _, c := range []struct {
 		name, text string
 		status     int // zero: it is no answer
 		body       string
 	}{
 		{"plain", okay, 200, "hi"},
-		{"after a 100", early + okay, 200, "hi"},
+		{"after a 100", interim + okay, 200, "hi"},
 		{"after hints", "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + okay, 200, "hi"},
-		{"after five", strings.Repeat(early, maxInterim) + okay, 200, "hi"},
-		{"after six", strings.Repeat(early, maxInterim+1) + okay, 0, ""},
+		{"after many", strings.Repeat(interim, 1000) + okay, 200, "hi"},
+		{"after too many", strings.Repeat(interim, maxHead/len(interim)+1) + okay, 0, ""},
 		{"an error", "HTTP/1.1 529 \r\nContent-Length: 2\r\n\r\n{}", 529, "{}"},
 		{"a status that nobody knows", "HTTP/1.1 999 X\r\nContent-Length: 0\r\n\r\n", 999, ""},
 		{"switching", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", 0, ""},
@@ -112,35 +112,41 @@ func TestAnswerBreaksOff(t *testing.T) {
 	}
 }
 
-// WIRE-11: what has arrived can be read, though more is to come.
+// WIRE-11: what has arrived can be read, though more is to come, also where the peer made one chunk of it all.
 func TestAnswerIsReadAsItComes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := inMemory(t, func(v *visitor) {
-			v.request()
-			v.say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-			for range 3 {
-				time.Sleep(time.Minute)
-				v.say("2\r\nhi\r\n")
+	for name, c := range map[string]struct{ head, part, end string }{
+		"chunks":    {"Transfer-Encoding: chunked\r\n\r\n", "2\r\nhi\r\n", "0\r\n\r\n"},
+		"one chunk": {"Transfer-Encoding: chunked\r\n\r\n6\r\n", "hi", "\r\n0\r\n\r\n"},
+		"length":    {"Content-Length: 6\r\n\r\n", "hi", ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := inMemory(t, func(v *visitor) {
+				v.request()
+				v.say("HTTP/1.1 200 OK\r\n" + c.head)
+				for range 3 {
+					time.Sleep(time.Minute)
+					v.say(c.part)
+				}
+				v.say(c.end)
+				v.hangsUp()
+			})
+			began := time.Now()
+			response, err := p.Send(t.Context(), newRequest(t, "x"))
+			if err != nil || time.Since(began) != 0 {
+				t.Fatalf("%s: %v after %v", name, err, time.Since(began))
 			}
-			v.say("0\r\n\r\n")
-			v.hangsUp()
+			b := make([]byte, 100)
+			for i := range 3 {
+				n, err := response.Body.Read(b)
+				if string(b[:n]) != "hi" || err != nil && (err != io.EOF || i < 2) || time.Since(began) != time.Duration(i+1)*time.Minute {
+					t.Errorf("%s: %q, %v after %v", name, b[:n], err, time.Since(began))
+				}
+			}
+			if n, err := response.Body.Read(b); n != 0 || err != io.EOF {
+				t.Errorf("%s: %d, %v", name, n, err)
+			}
 		})
-		began := time.Now()
-		response, err := p.Send(t.Context(), newRequest(t, "x"))
-		if err != nil || time.Since(began) != 0 {
-			t.Fatalf("%v after %v", err, time.Since(began))
-		}
-		b := make([]byte, 100)
-		for i := range 3 {
-			n, err := response.Body.Read(b)
-			if string(b[:n]) != "hi" || err != nil || time.Since(began) != time.Duration(i+1)*time.Minute {
-				t.Errorf("%q, %v after %v", b[:n], err, time.Since(began))
-			}
-		}
-		if n, err := response.Body.Read(b); n != 0 || err != io.EOF {
-			t.Errorf("%d, %v", n, err)
-		}
-	})
+	}
 }
 
 // A body may be closed by another goroutine than the one that reads it, at any time.

@@ -4,24 +4,20 @@ import (
 	"bufio"
 	"bytes"
 	"io"
-	"net/http/httputil"
 )
 
-// body reads the body of an answer to its end and no further.
+// body reads the body of an answer to its end and no further. It never waits with bytes in hand: what has come can be read,
+// however the peer cuts it into chunks (WIRE-11).
 type body struct {
 	from    *bufio.Reader
 	framed  framing
-	left    int64     // bytes, by length
-	chunks  io.Reader // by chunks
-	trailer bool      // what is left is what follows the last chunk
+	left    int64 // bytes of the body by length, of the chunk by chunks
+	inChunk bool  // the chunk's end is to come, though its bytes may be read
+	trailer bool  // what is left is what follows the last chunk
 }
 
 func newBody(r *bufio.Reader, h *head) body {
-	b := body{from: r, framed: h.framed, left: h.length}
-	if h.framed == byChunks {
-		b.chunks = httputil.NewChunkedReader(r)
-	}
-	return b
+	return body{from: r, framed: h.framed, left: max(h.length, 0)}
 }
 
 // empty reports whether there is none.
@@ -36,34 +32,115 @@ func (b *body) Read(p []byte) (n int, err error) {
 	case byChunks:
 		return b.readChunks(p)
 	}
+	n, err = b.readLeft(p)
+	if b.left == 0 {
+		return n, io.EOF
+	}
+	return n, early(err)
+}
+
+func (b *body) readLeft(p []byte) (n int, err error) {
 	n, err = b.from.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
-	switch {
-	case b.left == 0:
-		return n, io.EOF
-	case err == io.EOF:
-		return n, io.ErrUnexpectedEOF
-	}
 	return n, err
 }
 
+// readChunks reads as many chunks as there are and as p takes.
 func (b *body) readChunks(p []byte) (n int, err error) {
-	if !b.trailer {
-		n, err = b.chunks.Read(p)
-		b.trailer = err == io.EOF
-		if err != io.EOF || n > 0 && b.from.Buffered() < 2 { // nobody waits for the trailer with bytes in hand
-			return n, clean(err, io.EOF)
+	for !b.trailer {
+		if b.left > 0 {
+			if n == len(p) || n > 0 && b.from.Buffered() == 0 {
+				return n, nil
+			}
+			m, err := b.readLeft(p[n:])
+			if n += m; err != nil {
+				return n, early(err)
+			}
+			continue
 		}
+		if n > 0 && !b.hasLines() {
+			return n, nil
+		}
+		if err := b.nextChunk(); err != nil {
+			return n, early(err)
+		}
+	}
+	if n > 0 && !bytes.HasPrefix(b.ahead(), []byte("\r\n")) {
+		return n, nil
 	}
 	return n, b.skipTrailer()
 }
 
-// clean is err unless that is expected.
-func clean(err, expected error) error {
-	if err == expected {
-		return nil
+// ahead is what has come and is not read.
+func (b *body) ahead() []byte {
+	p, _ := b.from.Peek(b.from.Buffered())
+	return p
+}
+
+// hasLines reports whether what stands between two chunks has come: the end of the one, and the size of the next.
+func (b *body) hasLines() bool {
+	ahead := b.ahead()
+	if b.inChunk {
+		_, rest, ended := bytes.Cut(ahead, []byte("\n"))
+		if !ended {
+			return false
+		}
+		ahead = rest
+	}
+	return bytes.IndexByte(ahead, '\n') >= 0
+}
+
+// nextChunk reads what stands between two chunks.
+func (b *body) nextChunk() error {
+	if b.inChunk {
+		line, err := b.from.ReadSlice('\n')
+		if err == nil && string(line) != "\r\n" {
+			err = errChunk
+		}
+		if err != nil {
+			return unreadable(err)
+		}
+		b.inChunk = false
+	}
+	line, err := b.from.ReadSlice('\n')
+	if err != nil {
+		return unreadable(err)
+	}
+	size, ok := chunkSize(line)
+	if !ok {
+		return errChunk
+	}
+	b.left, b.inChunk, b.trailer = size, size > 0, size == 0
+	return nil
+}
+
+// unreadable is an error of a line that does not end.
+func unreadable(err error) error {
+	if err == bufio.ErrBufferFull {
+		return errChunk
 	}
 	return err
+}
+
+// chunkSize reads the line before a chunk: hexadecimal digits, and perhaps an extension, which means nothing to us.
+func chunkSize(line []byte) (size int64, ok bool) {
+	line, whole := bytes.CutSuffix(line, []byte("\r\n"))
+	line, _, _ = bytes.Cut(line, []byte(";"))
+	line = bytes.TrimRight(line, " \t")
+	for _, c := range line {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c && c <= 'f':
+			c -= 'a' - 10
+		case 'A' <= c && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		size = size<<4 | int64(c)
+	}
+	return size, whole && 0 < len(line) && len(line) <= 15
 }
 
 // skipTrailer reads what follows the last chunk: header lines up to an empty one.
@@ -73,10 +150,8 @@ func (b *body) skipTrailer() error {
 		budget -= len(line)
 		line, whole := bytes.CutSuffix(line, []byte("\r\n"))
 		switch {
-		case err == io.EOF:
-			return io.ErrUnexpectedEOF
 		case err != nil:
-			return err
+			return early(unreadable(err))
 		case whole && len(line) == 0:
 			return io.EOF
 		}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// maxHead bounds the head of an answer, in bytes.
+// maxHead bounds the head of an answer with those of 1xx before it, in bytes.
 const maxHead = 1 << 20
 
 // conn is one connection. It belongs to one exchange, or to its origin's idle ones.
@@ -63,8 +63,6 @@ func (c *conn) rest() {
 	c.answers = nil
 	c.since = time.Now()
 }
-
-var errHeadTooLong = errors.New("the answer's head is too long")
 
 // Read makes conn the reader of answers.
 func (c *conn) Read(p []byte) (int, error) {

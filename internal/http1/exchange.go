@@ -33,7 +33,6 @@ const (
 	sentAtOnce = 16 << 10
 	pieceSize  = 256 << 10   // bytes of a request that have to go within its patience
 	lastWords  = time.Second // for what a peer has said before it closed the connection
-	maxInterim = 5           // answers of 1xx before the real one
 )
 
 // Response is an answer.
@@ -72,8 +71,8 @@ const (
 )
 
 // Send sends a request and returns the head of its answer, whose body the caller reads to its end or closes. The end of ctx
-// ends both. Errors wrap [ErrNoConnection], [ErrPatience], the context's own, or are other failures of the connection
-// before an answer.
+// ends both. Errors wrap [ErrNoConnection], [ErrPatience], [ErrAnswer], the context's own, or are other failures of the
+// connection before an answer.
 func (o *Origin) Send(ctx context.Context, r *Request) (*Response, error) {
 	var c *conn
 	if r.Fresh {
@@ -189,10 +188,10 @@ func (x *exchange) renew() error {
 	return nil
 }
 
-// head waits for the head of the answer.
+// head waits for the head of the answer. Those of 1xx before it are passed over.
 func (x *exchange) head() (head, error) {
-	for range maxInterim + 1 {
-		x.conn.headBudget = maxHead
+	x.conn.headBudget = maxHead
+	for {
 		h, err := readHead(x.conn.answers)
 		switch {
 		case err != nil:
@@ -200,10 +199,9 @@ func (x *exchange) head() (head, error) {
 		case h.status >= http.StatusOK:
 			return h, x.begun()
 		case h.status < http.StatusContinue, h.status == http.StatusSwitchingProtocols:
-			return head{}, fmt.Errorf("the answer has the status %03d", h.status)
+			return head{}, fmt.Errorf("%w: it has the status %03d", ErrAnswer, h.status)
 		}
 	}
-	return head{}, errors.New("there are too many answers of 1xx")
 }
 
 // why is the reason why there is no answer.

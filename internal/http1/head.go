@@ -3,6 +3,7 @@ package http1
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -14,11 +15,16 @@ import (
 	"sync/atomic"
 )
 
+// ErrAnswer says that an answer came which cannot be read.
+var ErrAnswer = errors.New("the answer is not HTTP/1")
+
 var (
-	errStatusLine  = errors.New("the answer has no HTTP/1 status line")
-	errHeaderField = errors.New("the answer has a malformed header line")
-	errLength      = errors.New("the answer has contradicting lengths")
-	errCoding      = errors.New("the answer has an unknown transfer coding")
+	errStatusLine  = fmt.Errorf("%w: it has no status line", ErrAnswer)
+	errHeaderField = fmt.Errorf("%w: it has a malformed header line", ErrAnswer)
+	errHeadTooLong = fmt.Errorf("%w: its head is too long", ErrAnswer)
+	errLength      = fmt.Errorf("%w: it has contradicting lengths", ErrAnswer)
+	errCoding      = fmt.Errorf("%w: it has an unknown transfer coding", ErrAnswer)
+	errChunk       = fmt.Errorf("%w: it has a malformed chunk", ErrAnswer)
 )
 
 // head is the head of an answer (RFC 9112). What no server should send is not repaired, such as a line that is folded or two
@@ -51,6 +57,12 @@ func readHead(r *bufio.Reader) (head, error) {
 		*room = block
 		blocks.Put(room)
 	}()
+	if start, err := r.Peek(len(protocol)); string(start) != protocol {
+		if len(start) < len(protocol) && err != nil {
+			return head{}, early(err)
+		}
+		return head{}, errStatusLine
+	}
 	lines, begun := 0, 0 // begun is where the line begins
 	for {
 		part, err := r.ReadSlice('\n')
@@ -58,17 +70,24 @@ func readHead(r *bufio.Reader) (head, error) {
 		if err == bufio.ErrBufferFull {
 			continue
 		}
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
 		if err != nil {
-			return head{}, err
+			return head{}, early(err)
 		}
 		if line := block[begun:]; len(line) == 1 || len(line) == 2 && line[0] == '\r' {
 			return parseHead(string(block[:begun]), lines)
 		}
 		lines, begun = lines+1, len(block)
 	}
+}
+
+const protocol = "HTTP/1." // what every answer begins with
+
+// early is an error that comes before an answer is whole.
+func early(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }
 
 // parseHead parses lines that end with LF or CRLF each.
@@ -100,7 +119,7 @@ func parseHead(text string, lines int) (h head, err error) {
 
 func parseStatus(line string) (version byte, status int, ok bool) {
 	const form = "HTTP/1.1 200"
-	if len(line) < len(form) || !strings.HasPrefix(line, "HTTP/1.") || line[8] != ' ' || len(line) > len(form) && line[len(form)] != ' ' {
+	if len(line) < len(form) || !strings.HasPrefix(line, protocol) || line[8] != ' ' || len(line) > len(form) && line[len(form)] != ' ' {
 		return 0, 0, false
 	}
 	digits := line[9:len(form)]
@@ -181,6 +200,7 @@ func (h *head) frame(version byte) error {
 	}
 	switch {
 	case h.status == http.StatusNoContent, h.status == http.StatusNotModified:
+		h.reuse = h.reuse && h.framed != byChunks && h.length <= 0 // else a body may come that there must not be
 		h.framed, h.length = byLength, 0
 	case h.framed == byEnd:
 		h.reuse = false

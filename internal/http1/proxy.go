@@ -43,7 +43,11 @@ func (o *Origin) dialTo(ctx context.Context, address string) (net.Conn, error) {
 func (o *Origin) dialProxy(ctx context.Context) (net.Conn, error) {
 	switch o.proxy.Scheme {
 	case "http", "https":
-		return o.tunnel(ctx)
+		c, err := o.toProxy(ctx)
+		if err != nil || o.tls == nil {
+			return c, err // a plain request names its target to the proxy itself
+		}
+		return o.tunnel(ctx, c)
 	case "socks5", "socks5h":
 		return o.socks(ctx)
 	}
@@ -77,15 +81,16 @@ func (d DialFunc) DialContext(ctx context.Context, network, address string) (net
 	return d(ctx, network, address)
 }
 
-// tunnel asks a proxy for a connection to the origin.
-func (o *Origin) tunnel(ctx context.Context) (net.Conn, error) {
+func (o *Origin) toProxy(ctx context.Context) (net.Conn, error) {
 	c, err := o.dialTo(ctx, proxyAddress(o.proxy))
-	if err == nil && o.proxy.Scheme == "https" {
-		c, err = secure(ctx, c, tlsTo(o.proxy.Hostname()))
+	if err != nil || o.proxy.Scheme == "http" {
+		return c, err
 	}
-	if err != nil {
-		return nil, err
-	}
+	return secure(ctx, c, tlsTo(o.proxy.Hostname()))
+}
+
+// tunnel asks a proxy for a connection to the origin, and closes the one to the proxy if it does not get it.
+func (o *Origin) tunnel(ctx context.Context, c net.Conn) (net.Conn, error) {
 	if err := o.askForTunnel(ctx, c); err != nil {
 		c.Close()
 		return nil, err
@@ -99,9 +104,8 @@ func (o *Origin) askForTunnel(ctx context.Context, c net.Conn) error {
 		return err
 	}
 	head := "CONNECT " + o.address + " HTTP/1.1\r\nHost: " + o.address + "\r\n"
-	if user := o.proxy.User; user != nil {
-		password, _ := user.Password()
-		head += "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)) + "\r\n"
+	if credential := o.proxyCredential(); credential != "" {
+		head += "Proxy-Authorization: " + credential + "\r\n"
 	}
 	if _, err := io.WriteString(c, head+"\r\n"); err != nil {
 		return err
@@ -117,6 +121,25 @@ func (o *Origin) askForTunnel(ctx context.Context, c net.Conn) error {
 		return errors.New("it speaks before it is asked to")
 	}
 	return c.SetDeadline(time.Time{})
+}
+
+// proxyCredential is what the proxy's URL says of a user, empty if it says nothing.
+func (o *Origin) proxyCredential() string {
+	user := o.proxy.User
+	if user == nil {
+		return ""
+	}
+	password, _ := user.Password()
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password))
+}
+
+// Forward is what a proxy has to see of a plain request that it forwards: what stands before the path in its first line, and
+// the proxy's credential for Proxy-Authorization. Both are empty where no proxy reads requests.
+func (o *Origin) Forward() (prefix, credential string) {
+	if o.proxy == nil || o.tls != nil || o.proxy.Scheme != "http" && o.proxy.Scheme != "https" {
+		return "", ""
+	}
+	return "http://" + o.host, o.proxyCredential()
 }
 
 func proxyAddress(u *url.URL) string {

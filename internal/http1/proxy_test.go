@@ -110,6 +110,9 @@ func socks(t *testing.T) func(net.Conn) (string, bool) {
 func TestProxy(t *testing.T) {
 	for _, scheme := range []string{"http", "https", "socks5", "socks5h"} {
 		for _, secured := range []bool{false, true} {
+			if !secured && strings.HasPrefix(scheme, "http") {
+				continue // TestForward
+			}
 			body, rest := noise(400_000), make(chan struct{})
 			p := listen(t, secured, func(v *visitor) {
 				for range 2 {
@@ -199,7 +202,7 @@ func TestProxyIsSilent(t *testing.T) {
 	for _, scheme := range []string{"http", "https", "socks5"} {
 		synctest.Test(t, func(t *testing.T) {
 			p := inMemory(t, func(v *visitor) { v.hangsUp() })
-			p.proxy = &url.URL{Scheme: scheme, Host: "proxy.test:1"}
+			p.proxy, p.tls = &url.URL{Scheme: scheme, Host: "proxy.test:1"}, tlsTo("peer.test")
 			began := time.Now()
 			_, err := p.Send(t.Context(), newRequest(t, "x"))
 			if !errors.Is(err, ErrNoConnection) || time.Since(began) != connectTimeout {
@@ -212,6 +215,30 @@ func TestProxyIsSilent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// HTTP_PROXY: a plain request goes to the proxy itself, which has to be told its target and who asks.
+func TestForward(t *testing.T) {
+	for scheme, forwards := range map[string]bool{"http": true, "https": true, "socks5": false} {
+		o := &Origin{host: "peer.test:81", proxy: mustParse(t, scheme+"://me:a%3Asecret@p.test")}
+		prefix, credential := o.Forward()
+		if forwards && (prefix != "http://peer.test:81" || credential != "Basic bWU6YTpzZWNyZXQ=") || !forwards && prefix+credential != "" {
+			t.Errorf("%s: %q, %q", scheme, prefix, credential)
+		}
+		o.tls = tlsTo("peer.test")
+		if prefix, credential := o.Forward(); prefix+credential != "" {
+			t.Errorf("%s under TLS: %q, %q", scheme, prefix, credential)
+		}
+	}
+	if prefix, credential := (&Origin{host: "peer.test"}).Forward(); prefix+credential != "" {
+		t.Errorf("without a proxy: %q, %q", prefix, credential)
+	}
+	proxy := listen(t, false, answering(okay))
+	p := listen(t, false, func(v *visitor) { v.hangsUp() })
+	p.proxy = mustParse(t, "http://"+proxy.address)
+	p.mustServe(t, newRequest(t, "x"))
+	proxy.connectionsAre(t, 1)
+	p.connectionsAre(t, 0)
 }
 
 // A proxy's port goes without saying.

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"bytes"
 	"io"
 	"log/slog"
 	"sync"
@@ -54,20 +55,23 @@ func (s *shared) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
+// closePatience is how long a close waits for whoever takes the last lines of a log.
+const closePatience = 2 * time.Second
+
 // Output writes the lines of a log from a goroutine of its own, so that a reader who takes none, such as a terminal that is
-// halted, never holds up a request. Lines that find no room are lost and counted.
+// halted, never holds up a request. Lines that find no room, or cannot be written, are lost and counted.
 type Output struct {
-	w        io.Writer
-	lines    *queue
-	lost     atomic.Int64
-	reported func(lost int64)
-	done     chan struct{}
+	out    lineWriter
+	lines  *queue
+	lost   atomic.Int64
+	report func(w io.Writer, lost int64)
+	done   chan struct{}
 }
 
-// NewOutput starts an output to w, which [Output.Close] ends. Lost is called when lines can be written again, with how many
-// could not.
-func NewOutput(w io.Writer, lost func(lines int64)) *Output {
-	o := &Output{w: w, lines: newQueue(), reported: lost, done: make(chan struct{})}
+// NewOutput starts an output to w, which [Output.Close] ends. Report writes a line that says how many lines are lost; it is
+// called when lines can be written again.
+func NewOutput(w io.Writer, report func(w io.Writer, lost int64)) *Output {
+	o := &Output{out: lineWriter{w: w}, lines: newQueue(), report: report, done: make(chan struct{})}
 	go o.run()
 	return o
 }
@@ -76,13 +80,25 @@ func (o *Output) run() {
 	defer close(o.done)
 	for {
 		batch := o.lines.take()
+		o.tellLost()
 		if len(batch) == 0 {
 			return
 		}
-		_, _ = o.w.Write(batch) // there is nobody to tell
-		if lost := o.lost.Swap(0); lost > 0 {
-			o.reported(lost)
-		}
+		lost, _ := o.out.write(batch)
+		o.lost.Add(int64(lost))
+	}
+}
+
+// tellLost goes around the queue, in which there may be no room for it either.
+func (o *Output) tellLost() {
+	lost := o.lost.Swap(0)
+	if lost == 0 {
+		return
+	}
+	var line bytes.Buffer
+	o.report(&line, lost)
+	if _, err := o.out.write(line.Bytes()); err != nil {
+		o.lost.Add(lost)
 	}
 }
 
@@ -94,9 +110,12 @@ func (o *Output) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Close writes what waits.
+// Close writes what waits, as far as somebody takes it within two seconds.
 func (o *Output) Close() {
 	if o.lines.close() {
-		<-o.done
+		select {
+		case <-o.done:
+		case <-time.After(closePatience):
+		}
 	}
 }

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"shunt/internal/observe"
 )
@@ -16,31 +19,28 @@ import (
 // halted is a reader of the log that takes nothing until it goes on.
 type halted struct {
 	goOn chan struct{}
-	mu   sync.Mutex
 	bytes.Buffer
 }
 
 func (h *halted) Write(p []byte) (int, error) {
 	<-h.goOn
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	return h.Buffer.Write(p)
 }
 
-// OBS-1: a log that nobody takes holds up nobody. What finds no room is lost, whole lines at a time, and is told when lines
-// are taken again; a close leaves nothing unwritten.
+func lostLine(w io.Writer, lost int64) { fmt.Fprintf(w, "lost %d\n", lost) }
+
+// OBS-1: a log that nobody takes holds up nobody. What finds no room is lost, whole lines at a time, and told exactly when
+// lines are taken again, however full the queue is then; a close leaves nothing unwritten.
 func TestOutputNeverBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		terminal := &halted{goOn: make(chan struct{})}
-		var told int64
-		out := observe.NewOutput(terminal, func(lines int64) { told = lines })
+		out := observe.NewOutput(terminal, lostLine)
 		const total = 40_000
-		line := func(i int) string { return fmt.Sprintf("%060d\n", i) }
 		var writers sync.WaitGroup
 		for w := range 4 {
 			writers.Go(func() {
 				for i := range total / 4 {
-					if n, err := out.Write([]byte(line(4*i + w))); n != 61 || err != nil {
+					if n, err := fmt.Fprintf(out, "%060d\n", 4*i+w); n != 61 || err != nil {
 						t.Error(n, err)
 					}
 				}
@@ -49,23 +49,74 @@ func TestOutputNeverBlocks(t *testing.T) {
 		writers.Wait()
 		close(terminal.goOn)
 		synctest.Wait()
-		out.Write([]byte("after\n"))
+		fmt.Fprintln(out, "after")
 		out.Close()
 		out.Close()
-		out.Write([]byte("too late\n"))
+		fmt.Fprintln(out, "too late")
 
-		lines := strings.SplitAfter(terminal.String(), "\n")
-		if last := lines[len(lines)-2:]; last[0] != "after\n" || last[1] != "" {
-			t.Errorf("it ends with %q", last)
-		}
-		for _, l := range lines[:len(lines)-2] {
-			if len(l) != 61 {
-				t.Fatalf("torn: %q", l)
+		var written, lost int
+		var last string
+		for line := range strings.Lines(terminal.String()) {
+			var n int
+			if _, err := fmt.Sscanf(line, "lost %d\n", &n); err == nil {
+				lost += n
+			} else if last = line; len(line) == 61 {
+				written++
 			}
 		}
-		if written := int64(len(lines) - 2); told == 0 || written+told != total {
-			t.Errorf("%d written, %d told to be lost, of %d", written, told, total)
+		if lost == 0 || written+lost != total || last != "after\n" {
+			t.Errorf("%d written, %d told to be lost, of %d; the last is %q", written, lost, total, last)
 		}
+	})
+}
+
+// Lines that cannot be written are counted, and those that can be afterwards stand on lines of their own.
+func TestOutputFullDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := &small{room: 8}
+		out := observe.NewOutput(disk, lostLine)
+		for _, line := range []string{"one", "two", "three"} {
+			fmt.Fprintln(out, line)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		disk.room = 1000
+		fmt.Fprintln(out, "four")
+		out.Close()
+		if got := disk.String(); got != "one\ntwo\nlost 1\nfour\n" {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+// small is a disk with room for so many bytes.
+type small struct {
+	bytes.Buffer
+	room int
+}
+
+func (s *small) Write(p []byte) (int, error) {
+	n := min(len(p), s.room)
+	s.room -= n
+	s.Buffer.Write(p[:n])
+	if n < len(p) {
+		return n, syscall.ENOSPC
+	}
+	return n, nil
+}
+
+// An end does not wait for long for a log that nobody takes.
+func TestOutputEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		terminal := &halted{goOn: make(chan struct{})}
+		out := observe.NewOutput(terminal, lostLine)
+		fmt.Fprintln(out, "a line")
+		began := time.Now()
+		out.Close()
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("closed after %v", took)
+		}
+		close(terminal.goOn)
 	})
 }
 

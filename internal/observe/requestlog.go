@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // requestLogCondition is set while lines are being lost.
@@ -22,7 +23,8 @@ type RequestLog struct {
 	lines *queue
 
 	lost     atomic.Int64
-	reopened atomic.Pointer[os.File] // what the writer changes to before its next write
+	file     atomic.Pointer[os.File] // the writer's
+	reopened atomic.Pointer[os.File] // what it changes to before its next write
 	done     chan error              // the writer's last word
 }
 
@@ -33,6 +35,7 @@ func OpenRequestLog(path string, health *Health) (*RequestLog, error) {
 		return nil, err
 	}
 	l := &RequestLog{path: path, health: health, lines: newQueue(), done: make(chan error, 1)}
+	l.file.Store(file)
 	go func() { l.done <- l.run(file) }()
 	return l, nil
 }
@@ -81,12 +84,21 @@ func (l *RequestLog) Reopen() error {
 	return err
 }
 
-// Close writes what is queued, closes the file and waits for both. Closing again does nothing.
+// Close writes what is queued, as far as the disk takes it within two seconds, and closes the file. Closing again does
+// nothing.
 func (l *RequestLog) Close() error {
 	if !l.lines.close() {
 		return nil
 	}
-	return <-l.done
+	select {
+	case err := <-l.done:
+		return err
+	case <-time.After(closePatience):
+	}
+	if l.file.Load().SetWriteDeadline(time.Now()) == nil { // it is a pipe that nobody reads
+		return <-l.done
+	}
+	return fmt.Errorf("request log: the disk does not take the last lines of %s", l.path)
 }
 
 // run writes batches until the queue is closed and empty.
@@ -101,6 +113,7 @@ func (l *RequestLog) run(file *os.File) error {
 		if next := l.reopened.Swap(nil); next != nil {
 			_ = file.Close() // each of its writes was checked
 			file, out = next, lineWriter{w: next}
+			l.file.Store(file)
 		}
 		if lost, err := out.write(batch); err != nil {
 			l.lose(lost, err.Error())

@@ -220,3 +220,27 @@ func TestRequestLogFullDisk(t *testing.T) {
 		t.Errorf("still there: %v", conditions)
 	}
 }
+
+// An end does not wait for long for a pipe that nobody reads; what it does not take is counted.
+func TestRequestLogEnds(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "stuck")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	disk, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer disk.Close()
+	log := openLog(t, path, newHealth())
+	const total = 2000 // more than fits into the pipe
+	for range total {
+		log.Write(&observe.Record{RequestID: "r"})
+	}
+	if err := log.Close(); err != nil {
+		t.Error(err)
+	}
+	if lost := log.Lost(); lost == 0 || lost == total {
+		t.Errorf("%d of %d lines lost", lost, total)
+	}
+}

@@ -81,7 +81,9 @@ func Relay(w http.ResponseWriter, a Answer, o Options) Result {
 		return relayEvents(out, a, o)
 	case IsEventStream(a.Header):
 		out.flushEach, out.eventStream = true, true
-		return relayBytes(out, a.Body, nil)
+		out.head()
+		out.send()
+		return copyBody(out, a.Body, nil)
 	case plain && o.Model != "" && a.Status == http.StatusOK:
 		return relayRestored(out, a, o.Model)
 	case plain:
@@ -110,8 +112,8 @@ func (out *output) head() {
 	if out.commit != nil {
 		out.commit(header)
 	}
-	if out.answer.Header["Content-Type"] == nil {
-		header["Content-Type"] = nil
+	if header["Content-Type"] == nil {
+		header["Content-Type"] = nil // net/http would make one up
 	}
 	delete(header, "Content-Length")
 	switch {

@@ -203,6 +203,8 @@ func (x *exchange) ask(a *attempt) reply {
 		return reply{answered: true, Outcome: Outcome{Failure: noHeadersInTime}}
 	case errors.Is(err, http1.ErrNoConnection):
 		return reply{class: hostDown, cause: cause(err)}
+	case errors.Is(err, http1.ErrAnswer):
+		return reply{class: unreadable, cause: cause(err)}
 	case err != nil:
 		return reply{class: unreachable, cause: cause(err)}
 	}

@@ -38,6 +38,8 @@ func (r *Request) heard(response *http1.Response, err error) {
 		c.Result = headersTooLate
 	case errors.Is(err, http1.ErrNoConnection):
 		c.Result = hostDown.String()
+	case errors.Is(err, http1.ErrAnswer):
+		c.Result = unreadable.String()
 	default:
 		c.Result = unreachable.String()
 	}

@@ -24,6 +24,7 @@ const (
 	overloaded                     // 529
 	serverError                    // any other 5xx
 	unreachable                    // the connection failed before response headers
+	unreadable                     // what came in their place is no answer
 	hostDown                       // there was no connection
 	unresolved                     // there is no usable credential
 )
@@ -33,7 +34,7 @@ func (c class) String() string {
 	return [...]string{
 		success: "success", passed: "passed", fableRejected: "fable_rejected", rejected: "rejected", throttled: "throttled",
 		unauthorized: "unauthorized", credentialRefused: "credential_refused", overloaded: "overloaded",
-		serverError: "server_error", unreachable: "unreachable", hostDown: "host_down", unresolved: "unresolved",
+		serverError: "server_error", unreachable: "unreachable", unreadable: "unreadable", hostDown: "host_down", unresolved: "unresolved",
 	}[c]
 }
 
@@ -81,6 +82,7 @@ var claudeRules = [...]rule{
 	overloaded:        {pool.Overloaded, fixed(5 * time.Second), nextAccount},
 	serverError:       {pool.ServerError, fixed(30 * time.Second), nextAccount},
 	unreachable:       {pool.Transport, fixed(30 * time.Second), resendOnce},
+	unreadable:        {pool.ServerError, fixed(30 * time.Second), nextAccount}, // it has the request, and may be at work on it
 	hostDown:          {pool.HostDown, fixed(5 * time.Second), resendOnce},
 	unresolved:        {pool.Unresolved, fixed(300 * time.Second), nextAccount},
 }

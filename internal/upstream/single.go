@@ -38,7 +38,7 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 		c.set = []field{plainAnswer}
 	}
 	response, err := s.ask(r, c)
-	if err != nil && !errors.Is(err, http1.ErrPatience) && !r.gone() {
+	if err != nil && !errors.Is(err, http1.ErrPatience) && !errors.Is(err, http1.ErrAnswer) && !r.gone() {
 		c.fresh = true
 		response, err = s.ask(r, c)
 	}
@@ -52,8 +52,11 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 		return Outcome{Failure: noHeadersInTime}
 	case err != nil:
 		reason, what := unreachable, "broke off before it answered: the log of shunt says how"
-		if errors.Is(err, http1.ErrNoConnection) {
+		switch {
+		case errors.Is(err, http1.ErrNoConnection):
 			reason, what = hostDown, "cannot be reached: check the network and the provider's base_url"
+		case errors.Is(err, http1.ErrAnswer):
+			reason, what = unreadable, "sent what is no answer: check that its base_url leads to it"
 		}
 		if !r.next { // else the chain tells
 			r.Record.Rotations = append(r.Record.Rotations, observe.Rotation{From: s.name, Reason: reason.String(), Error: cause(err)})

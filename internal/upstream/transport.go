@@ -107,10 +107,15 @@ type call struct {
 }
 
 // send returns the upstream's answer, whose body the caller closes. Its errors wrap [http1.ErrPatience],
-// [http1.ErrNoConnection], the context's own, or are any other failure of the connection before response headers.
+// [http1.ErrNoConnection], [http1.ErrAnswer], the context's own, or are any other failure of the connection before response
+// headers.
 func (e *endpoint) send(r *Request, c call) (*http1.Response, error) {
 	p := newPayload(r.Body, c.edits)
-	p.writeHead(e.target(r), e.origin.Host(), r.Client.Header, &c)
+	prefix, credential := e.origin.Forward()
+	if credential != "" {
+		c.set = append(c.set, field{"Proxy-Authorization", credential})
+	}
+	p.writeHead(prefix+e.target(r), e.origin.Host(), r.Client.Header, &c)
 	response, err := e.origin.Send(r.Client.Context(), &http1.Request{
 		Head: p.head, Body: p.body, Patience: r.ttfb(), Fresh: c.fresh, Sent: p.release,
 	})
@@ -120,7 +125,7 @@ func (e *endpoint) send(r *Request, c call) (*http1.Response, error) {
 	return response, nil
 }
 
-// cause is why a send failed, for the log: what the network said, and nothing that the upstream said.
+// cause is why a send failed, for the log: what the network said, and nothing of an answer.
 func cause(err error) string {
 	var proxy *http1.ProxyError
 	if errors.As(err, &proxy) {
