@@ -15,15 +15,20 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/net/idna"
 )
 
 const (
-	connectTimeout = 10 * time.Second // to dial, and again for a proxy's answer and for TLS
+	connectTimeout = 10 * time.Second // to dial, and again for each TLS and for a proxy's answer
 	idleTimeout    = 90 * time.Second // of a connection that is kept
 	maxIdle        = 2048             // connections that an origin keeps
 )
@@ -44,8 +49,9 @@ func NewClient(dial DialFunc) *Client { return &Client{dial: dial, origins: map[
 // Close ends the connections that are not in use.
 func (c *Client) Close() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, o := range c.origins {
+	origins := slices.Collect(maps.Values(c.origins))
+	c.mu.Unlock()
+	for _, o := range origins {
 		o.Forget()
 	}
 }
@@ -73,10 +79,14 @@ func (c *Client) Origin(base *url.URL) *Origin {
 	if o := c.origins[key]; o != nil {
 		return o
 	}
-	o := &Origin{client: c, host: base.Host}
 	port := base.Port()
+	name, err := idna.Lookup.ToASCII(base.Hostname())
+	if err != nil { // it is an address, or nothing that a resolver knows
+		name = base.Hostname()
+	}
+	o := &Origin{client: c, host: hostHeader(name, port)}
 	if base.Scheme == "https" {
-		o.tls = tlsTo(base.Hostname())
+		o.tls = tlsTo(name)
 	}
 	switch {
 	case port != "":
@@ -85,13 +95,24 @@ func (c *Client) Origin(base *url.URL) *Origin {
 	default:
 		port = "80"
 	}
-	o.address = net.JoinHostPort(base.Hostname(), port)
-	var err error
+	o.address = net.JoinHostPort(name, port)
 	if o.proxy, err = http.ProxyFromEnvironment(&http.Request{URL: base}); err != nil { // may quote a password
 		o.invalid = &ProxyError{errors.New("HTTPS_PROXY or HTTP_PROXY in the environment is no URL of a proxy")}
 	}
 	c.origins[key] = o
 	return o
+}
+
+// hostHeader is how a Host header names a host: without the zone of an address.
+func hostHeader(name, port string) string {
+	if strings.Contains(name, ":") {
+		address, _, _ := strings.Cut(name, "%")
+		name = "[" + address + "]"
+	}
+	if port == "" {
+		return name
+	}
+	return name + ":" + port
 }
 
 // Host is the value of the Host header.

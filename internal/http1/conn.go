@@ -61,7 +61,7 @@ func (c *conn) rest() {
 	c.answers.Reset(nil)
 	readers.Put(c.answers)
 	c.answers = nil
-	c.since = time.Now()
+	c.since = time.Now().Round(0) // by the wall clock, which goes on while the machine sleeps
 }
 
 // Read makes conn the reader of answers.

@@ -18,8 +18,8 @@ import (
 type Request struct {
 	Head []byte   // request line and headers, with the empty line behind them
 	Body [][]byte // as long, together, as the head says
-	// Patience is how long the peer may take none of the request, and from its end how long the answer may take to begin.
-	// Zero is without end.
+	// Patience is how long the peer may take for each 256 KiB of the request, and from its end how long the answer may take
+	// to begin. Zero is without end.
 	Patience time.Duration
 	// Fresh asks for a new connection.
 	Fresh bool
@@ -37,14 +37,14 @@ const (
 
 // Response is an answer.
 type Response struct {
-	Status int         // 200 or above
-	Header http.Header // as the peer sent it, but for the case of names
-	Length int64       // of the body in bytes, -1 if that is not known
-	Body   io.ReadCloser
+	Status int           // 200 or above
+	Header http.Header   // as the peer sent it, but for the case of names
+	Length int64         // of the body in bytes, -1 if that is not known
+	Body   io.ReadCloser // may be closed at any time, also while it is read
 }
 
-// exchange is one request and its answer. Up to three parties act on it: the goroutine that called Send and reads the
-// body, the one that sends a large request, and the end of the context, which only closes the connection.
+// exchange is one request and its answer. Several parties act on it: the goroutine that called Send and reads the body, the
+// one that sends a large request, whoever closes the body, and the end of the context, which only closes the connection.
 type exchange struct {
 	ctx    context.Context
 	origin *Origin

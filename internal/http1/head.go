@@ -144,8 +144,11 @@ func parseField(line string) (name, value string, ok bool) {
 	return name, strings.Trim(value, " \t"), ok
 }
 
-// maxNames bounds how many spellings of names are remembered.
-const maxNames = 256
+// How many spellings of names are remembered, and how long they may be in bytes.
+const (
+	maxNames = 256
+	maxName  = 64
+)
 
 // names are the header names that answers had so far, as they were spelt, in their canonical form.
 var names atomic.Pointer[map[string]string]
@@ -161,6 +164,9 @@ func canonical(raw string) (name string, ok bool) {
 		return "", false
 	}
 	name = textproto.CanonicalMIMEHeaderKey(strings.Clone(raw))
+	if len(raw) > maxName {
+		return name, true
+	}
 	more := map[string]string{strings.Clone(raw): name}
 	if known != nil {
 		if len(*known) >= maxNames {

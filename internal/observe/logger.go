@@ -33,7 +33,7 @@ type jsonHandler struct {
 	slog.Handler
 }
 
-// write writes a record as slog would.
+// write writes a record as the request log does, behind the members that slog puts first.
 func (h *jsonHandler) write(r *Record) {
 	buf := lineBuffers.Get().(*[]byte)
 	defer lineBuffers.Put(buf)

@@ -53,7 +53,11 @@ func (l *RequestLog) Write(r *Record) {
 	line := lineBuffers.Get().(*[]byte)
 	defer lineBuffers.Put(line)
 	*line = r.appendLine((*line)[:0])
-	if !l.lines.add(*line) {
+	switch {
+	case l.lines.add(*line):
+	case l.lines.isClosed():
+		l.lose(1, "the log is closed")
+	default:
 		l.lose(1, "the disk is too slow")
 	}
 }

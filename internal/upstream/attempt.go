@@ -66,7 +66,7 @@ func (p *Pool) Serve(w http.ResponseWriter, r *Request) Outcome {
 
 // hostDown reports whether no further account is worth a try, since the host is down: that was found out here, or by an
 // upstream of the same base URL that was asked before.
-func (x *exchange) hostDown() bool { return x.r.hostDowns[x.text] >= hostTries }
+func (x *exchange) hostDown() bool { return x.r.hostDowns[x.baseText] >= hostTries }
 
 // next is the account whose turn it is. One that came to the scheduler after this pool was made is passed over.
 func (x *exchange) next() (*attempt, bool) {
@@ -287,7 +287,7 @@ func (x *exchange) giveUp(a *attempt, r reply) {
 	}
 	switch r.class {
 	case hostDown:
-		x.r.hostDown(x.text)
+		x.r.hostDown(x.baseText)
 	case credentialRefused:
 		a.account.MarkNeedsLogin(a.token, "the provider refuses the credential (403)")
 	case unresolved:

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"iter"
 	"net/http"
 	"net/textproto"
 	"slices"
@@ -75,14 +76,25 @@ func isSet(set []field, name string) bool {
 
 // isNamed reports whether one of the lines of a Connection header names another header.
 func isNamed(lines []string, header string) bool {
-	for _, line := range lines {
-		for name := range strings.SplitSeq(line, ",") {
-			if textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)) == header {
-				return true
-			}
+	for name := range namedIn(lines) {
+		if name == header {
+			return true
 		}
 	}
 	return false
+}
+
+// namedIn are the headers that the lines of a Connection header name, in their canonical form.
+func namedIn(lines []string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, line := range lines {
+			for name := range strings.SplitSeq(line, ",") {
+				if !yield(textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name))) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // smallBody is the size in bytes up to which a body is copied behind its head, so that both are one write.
@@ -158,10 +170,8 @@ func betas(client http.Header, beta string) (_ field, changed bool) {
 }
 
 func dropNamedByConnection(out, in http.Header) {
-	for _, line := range in["Connection"] {
-		for name := range strings.SplitSeq(line, ",") {
-			delete(out, textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)))
-		}
+	for name := range namedIn(in["Connection"]) {
+		delete(out, name)
 	}
 }
 

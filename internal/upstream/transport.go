@@ -18,7 +18,8 @@ import (
 )
 
 // Transport carries requests to upstreams over HTTP/1.1: one connection a request in flight, so that one that dies takes
-// one stream with it. It follows no redirect, adds no header and never resends on its own. It is safe for concurrent use.
+// one stream with it. It follows no redirect and never resends on its own; to a client's request it adds no header. It is
+// safe for concurrent use.
 type Transport struct {
 	hops *http1.Client   // of clients' requests
 	own  *http.Transport // of requests that are shunt's own
@@ -79,10 +80,10 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) { return 
 
 // endpoint is where the requests of an upstream go.
 type endpoint struct {
-	base   *url.URL
-	text   string // the base URL as text
-	origin *http1.Origin
-	path   string // of the base URL, which those of requests are appended to
+	base     *url.URL
+	baseText string // the same as text
+	origin   *http1.Origin
+	path     string // of the base URL, which those of requests are appended to
 }
 
 func (t *Transport) endpoint(base *url.URL) endpoint {
