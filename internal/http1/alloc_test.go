@@ -15,7 +15,7 @@ func TestAllocations(t *testing.T) {
 		size    int
 		budget  float64
 	}{
-		"small": {false, 1000, 11}, "large": {false, 100_000, 13}, "small, TLS": {true, 1000, 15}, "large, TLS": {true, 100_000, 20},
+		"small": {false, 1000, 11}, "large": {false, 200_000, 13}, "small, TLS": {true, 1000, 15}, "large, TLS": {true, 200_000, 23},
 	} {
 		r := newRequest(t, large[:c.size])
 		answer, length := []byte(okay), len(bytesOf(r))

@@ -43,7 +43,7 @@ func TestAnswers(t *testing.T) {
 		{"one that is too long", headOf(maxHead + 1), 0, ""},
 		{"a line that is too long", "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 2<<20), 0, ""},
 	} {
-		for _, size := range []int{1, 100_000} {
+		for _, size := range []int{1, 200_000} {
 			p := listen(t, false, func(v *visitor) {
 				if v.request() {
 					v.say(c.text)

@@ -137,7 +137,7 @@ func (l *lateWriter) SetWriteDeadline(at time.Time) error {
 func TestSenderIsLate(t *testing.T) {
 	p := inMemory(t, answering(okay))
 	p.dialed = func(c net.Conn) net.Conn { return &lateWriter{Conn: c, hurry: make(chan struct{})} }
-	p.mustServe(t, newRequest(t, large[:100_000]))
+	p.mustServe(t, newRequest(t, large[:200_000]))
 	p.mustServe(t, newRequest(t, "x"))
 	p.connectionsAre(t, 1)
 }

@@ -28,9 +28,9 @@ type Request struct {
 }
 
 const (
-	// A request this small is taken by the socket's buffer whether the peer reads or not. While a larger one is sent,
-	// somebody has to listen: the peer may answer before it has read it.
-	sentAtOnce = 16 << 10
+	// A request up to this size, such as the first of a coding session, is sent before anybody listens: the buffers between
+	// take it, or a peer that answers early reads it or closes. While a larger one is sent, somebody has to listen.
+	sentAtOnce = 128 << 10
 	pieceSize  = 256 << 10   // bytes of a request that have to go within its patience
 	lastWords  = time.Second // for what a peer has said before it closed the connection
 )

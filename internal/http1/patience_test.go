@@ -96,7 +96,7 @@ func TestAnswerAtTheLastMoment(t *testing.T) {
 				v.say(okay[len(okay)-1:])
 				v.hangsUp()
 			})
-			r := newRequest(t, large[:1+i%2*100_000])
+			r := newRequest(t, large[:1+i%2*200_000])
 			r.Patience = time.Second
 			response, err := p.Send(t.Context(), r)
 			if errors.Is(err, ErrPatience) {
@@ -131,7 +131,7 @@ func TestNoPatienceNeeded(t *testing.T) {
 
 // The patience of one request has no part in the next on the same connection.
 func TestPatienceIsNotPassedOn(t *testing.T) {
-	for _, size := range []int{1, 100_000} {
+	for _, size := range []int{1, 200_000} {
 		for _, patience := range []time.Duration{0, 2 * time.Minute} {
 			synctest.Test(t, func(t *testing.T) {
 				first := true

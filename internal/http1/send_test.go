@@ -28,7 +28,7 @@ func TestRequestGoesOutAsItIs(t *testing.T) {
 		"at the small ones' end": {noise(sentAtOnce)},
 		"one piece":              {noise(pieceSize)},
 		"a byte more":            {noise(pieceSize), "x"},
-		"across pieces":          {noise(100_000), "MODEL", noise(400_000), "UUID", noise(1 << 20)},
+		"across pieces":          {noise(200_000), "MODEL", noise(400_000), "UUID", noise(1 << 20)},
 		"many parts":             many,
 	} {
 		for _, secured := range []bool{false, true} {
@@ -122,7 +122,7 @@ func TestNoConnection(t *testing.T) {
 		{"ends before the answer, TLS", true, func(v *visitor) { v.request() }, nil, false},
 		{"ends in the head", false, func(v *visitor) { v.request(); v.say("HTTP/1.1 200 OK\r\nContent-Le") }, nil, false},
 	} {
-		for _, size := range []int{1, 100_000, 4 << 20} {
+		for _, size := range []int{1, 200_000, 4 << 20} {
 			p := listen(t, c.secured, c.serve)
 			if c.change != nil {
 				c.change(p.Origin)
