@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"strconv"
 )
 
 // body reads the body of an answer to its end and no further. It never waits with bytes in hand: what has come can be read,
@@ -127,20 +128,8 @@ func chunkSize(line []byte) (size int64, ok bool) {
 	line, whole := bytes.CutSuffix(line, []byte("\r\n"))
 	line, _, _ = bytes.Cut(line, []byte(";"))
 	line = bytes.TrimRight(line, " \t")
-	for _, c := range line {
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c && c <= 'f':
-			c -= 'a' - 10
-		case 'A' <= c && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return 0, false
-		}
-		size = size<<4 | int64(c)
-	}
-	return size, whole && 0 < len(line) && len(line) <= 15
+	n, err := strconv.ParseUint(string(line), 16, 63)
+	return int64(n), err == nil && whole && len(line) <= 15
 }
 
 // skipTrailer reads what follows the last chunk: header lines up to an empty one.

@@ -27,10 +27,13 @@ import (
 	"golang.org/x/net/idna"
 )
 
+// ConnectTimeout is how long a connection may take to come about: for the dial, and again for each TLS and for a proxy's
+// answer.
+const ConnectTimeout = 10 * time.Second
+
 const (
-	connectTimeout = 10 * time.Second // to dial, and again for each TLS and for a proxy's answer
-	idleTimeout    = 90 * time.Second // of a connection that is kept
-	maxIdle        = 2048             // connections that an origin keeps
+	idleTimeout = 90 * time.Second // of a connection that is kept
+	maxIdle     = 2048             // connections that an origin keeps
 )
 
 // DialFunc opens a connection.
@@ -221,7 +224,7 @@ func tlsTo(host string) *tls.Config {
 
 // secure speaks TLS on a connection, which it closes on an error.
 func secure(ctx context.Context, raw net.Conn, config *tls.Config) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, ConnectTimeout)
 	defer cancel()
 	c := tls.Client(raw, config)
 	if err := c.HandshakeContext(ctx); err != nil {

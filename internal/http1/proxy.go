@@ -35,7 +35,7 @@ func (o *Origin) dial(ctx context.Context) (net.Conn, error) {
 }
 
 func (o *Origin) dialTo(ctx context.Context, address string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, ConnectTimeout)
 	defer cancel()
 	return o.client.dial(ctx, "tcp", address)
 }
@@ -55,7 +55,7 @@ func (o *Origin) dialProxy(ctx context.Context) (net.Conn, error) {
 }
 
 func (o *Origin) socks(ctx context.Context) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, ConnectTimeout)
 	defer cancel()
 	var c net.Conn // what is behind the one that the dialer returns
 	d, err := proxy.FromURL(o.proxy, DialFunc(func(ctx context.Context, network, address string) (_ net.Conn, err error) {
@@ -100,7 +100,7 @@ func (o *Origin) tunnel(ctx context.Context, c net.Conn) (net.Conn, error) {
 
 func (o *Origin) askForTunnel(ctx context.Context, c net.Conn) error {
 	defer context.AfterFunc(ctx, func() { c.Close() })()
-	if err := c.SetDeadline(time.Now().Add(connectTimeout)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(ConnectTimeout)); err != nil {
 		return err
 	}
 	head := "CONNECT " + o.address + " HTTP/1.1\r\nHost: " + o.address + "\r\n"

@@ -205,12 +205,12 @@ func TestProxyIsSilent(t *testing.T) {
 			p.proxy, p.tls = &url.URL{Scheme: scheme, Host: "proxy.test:1"}, tlsTo("peer.test")
 			began := time.Now()
 			_, err := p.Send(t.Context(), newRequest(t, "x"))
-			if !errors.Is(err, ErrNoConnection) || time.Since(began) != connectTimeout {
+			if !errors.Is(err, ErrNoConnection) || time.Since(began) != ConnectTimeout {
 				t.Errorf("%s: %v after %v", scheme, err, time.Since(began))
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(time.Second, cancel)
-			if _, err := p.Send(ctx, newRequest(t, "x")); err != context.Canceled || time.Since(began) != connectTimeout+time.Second {
+			if _, err := p.Send(ctx, newRequest(t, "x")); err != context.Canceled || time.Since(began) != ConnectTimeout+time.Second {
 				t.Errorf("%s: %v after %v", scheme, err, time.Since(began))
 			}
 		})

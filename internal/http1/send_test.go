@@ -145,7 +145,7 @@ func TestHandshakeHasItsTime(t *testing.T) {
 		p.tls = &tls.Config{ServerName: "peer.test"}
 		began := time.Now()
 		_, err := p.Send(t.Context(), newRequest(t, "x"))
-		if !errors.Is(err, ErrNoConnection) || time.Since(began) != connectTimeout {
+		if !errors.Is(err, ErrNoConnection) || time.Since(began) != ConnectTimeout {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 	})

@@ -140,10 +140,9 @@ func TestRequestLogCannotOpen(t *testing.T) {
 	}
 }
 
-// A disk that does not move costs lines, never a request's time: all writes return, what was lost is counted and raised,
-// what was not lost arrives whole, and the condition ends with the trouble.
-func TestRequestLogSlowDisk(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "stuck")
+// stuckDisk is a pipe that takes what fits into it until somebody reads.
+func stuckDisk(t *testing.T) (path string, disk *os.File) {
+	path = filepath.Join(t.TempDir(), "stuck")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +150,14 @@ func TestRequestLogSlowDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer disk.Close()
+	t.Cleanup(func() { disk.Close() })
+	return path, disk
+}
+
+// A disk that does not move costs lines, never a request's time: all writes return, what was lost is counted and raised,
+// what was not lost arrives whole, and the condition ends with the trouble.
+func TestRequestLogSlowDisk(t *testing.T) {
+	path, disk := stuckDisk(t)
 	health := newHealth()
 	log := openLog(t, path, health)
 
@@ -223,15 +229,7 @@ func TestRequestLogFullDisk(t *testing.T) {
 
 // An end does not wait for long for a pipe that nobody reads; what it does not take is counted.
 func TestRequestLogEnds(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "stuck")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	disk, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer disk.Close()
+	path, _ := stuckDisk(t)
 	log := openLog(t, path, newHealth())
 	const total = 2000 // more than fits into the pipe
 	for range total {

@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"time"
 
 	"shunt/internal/anthropic"
 	"shunt/internal/http1"
@@ -28,8 +27,6 @@ type Transport struct {
 // DialFunc opens a connection.
 type DialFunc = http1.DialFunc
 
-const connectTimeout = 10 * time.Second // to dial, and again for TLS
-
 // NewTransport returns a transport; dial is nil outside tests.
 func NewTransport(dial DialFunc) *Transport {
 	if dial == nil {
@@ -40,11 +37,11 @@ func NewTransport(dial DialFunc) *Transport {
 	return &Transport{http1.NewClient(dial), &http.Transport{
 		Proxy: http.ProxyFromEnvironment,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+			ctx, cancel := context.WithTimeout(ctx, http1.ConnectTimeout)
 			defer cancel()
 			return dial(ctx, network, address)
 		},
-		TLSHandshakeTimeout:    connectTimeout,
+		TLSHandshakeTimeout:    http1.ConnectTimeout,
 		DisableCompression:     true,
 		DisableKeepAlives:      true,
 		MaxResponseHeaderBytes: 1 << 20,
