@@ -22,6 +22,7 @@ type conn struct {
 	answers    *bufio.Reader
 	headBudget int       // bytes that may come before the head of an answer is whole
 	since      time.Time // when it became idle
+	reused     bool      // it has carried a request
 
 	socket  syscall.RawConn // nil where there is none, as in tests
 	isAlive func(fd uintptr) bool
@@ -53,6 +54,7 @@ func (c *conn) close() { c.raw.Close() }
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 4<<10) }}
 
 func (c *conn) begin() {
+	c.reused = true
 	c.answers = readers.Get().(*bufio.Reader)
 	c.answers.Reset(c)
 }

@@ -56,12 +56,31 @@ type exchange struct {
 	answer Response
 	sender chan struct{} // closed when the request was sent or given up; nil: it was sent at once
 
+	reused  bool // the connection had carried a request before
+	interim bool // a 1xx has come
+
 	mu       sync.Mutex
 	patience time.Duration
-	answered bool  // the answer has begun: from here it may take its time
-	given    bool  // the rest of the request is not to be sent any more
-	sendErr  error // set when the sender ends
+	answered bool      // the answer has begun: from here it may take its time
+	given    bool      // the rest of the request is not to be sent any more
+	sendErr  error     // set when the sender ends
+	sentAt   time.Time // when the whole request had been sent; zero: it has not
 }
+
+// SendError is a connection that failed before the head of a response was complete, with what decides whether the peer may
+// be at work on the request (FO-0a).
+type SendError struct {
+	Err      error
+	Reused   bool          // the connection had carried another request before
+	Received bool          // part of a response had come: a 1xx, or the beginning of a head
+	Sent     bool          // the whole request had been sent
+	After    time.Duration // from then to the failure
+}
+
+func (e *SendError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what the network reported.
+func (e *SendError) Unwrap() error { return e.Err }
 
 // The states of an exchange.
 const (
@@ -71,8 +90,7 @@ const (
 )
 
 // Send sends a request and returns the head of its answer, whose body the caller reads to its end or closes. The end of ctx
-// ends both. Errors wrap [ErrNoConnection], [ErrPatience], [ErrAnswer], the context's own, or are other failures of the
-// connection before an answer.
+// ends both. Errors wrap [ErrNoConnection], [ErrPatience], [ErrAnswer] or the context's own, or are a [SendError].
 func (o *Origin) Send(ctx context.Context, r *Request) (*Response, error) {
 	var c *conn
 	if r.Fresh {
@@ -90,8 +108,8 @@ func (o *Origin) Send(ctx context.Context, r *Request) (*Response, error) {
 			return nil, err
 		}
 	}
+	x := &exchange{ctx: ctx, origin: o, conn: c, reused: c.reused, patience: r.Patience}
 	c.begin()
-	x := &exchange{ctx: ctx, origin: o, conn: c, patience: r.Patience}
 	x.stop = context.AfterFunc(ctx, c.close)
 	if size(r) <= sentAtOnce {
 		x.send(r)
@@ -141,6 +159,9 @@ func (x *exchange) send(r *Request) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.sendErr = err
+	if err == nil {
+		x.sentAt = time.Now()
+	}
 	if err != nil && !x.answered && !errors.Is(err, os.ErrDeadlineExceeded) {
 		x.conn.SetReadDeadline(time.Now().Add(lastWords))
 	}
@@ -201,20 +222,28 @@ func (x *exchange) head() (head, error) {
 		case h.status < http.StatusContinue, h.status == http.StatusSwitchingProtocols:
 			return head{}, fmt.Errorf("%w: it has the status %03d", ErrAnswer, h.status)
 		}
+		x.interim = true
 	}
 }
 
 // why is the reason why there is no answer.
 func (x *exchange) why(err error) error {
-	if !errors.Is(err, os.ErrDeadlineExceeded) {
+	if errors.Is(err, ErrAnswer) {
 		return err
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.sendErr != nil && !errors.Is(x.sendErr, os.ErrDeadlineExceeded) {
-		return fmt.Errorf("send the request: %w", x.sendErr)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		if x.sendErr == nil || errors.Is(x.sendErr, os.ErrDeadlineExceeded) {
+			return ErrPatience
+		}
+		err = fmt.Errorf("send the request: %w", x.sendErr)
 	}
-	return ErrPatience
+	failure := &SendError{Err: err, Reused: x.reused, Received: x.interim || x.conn.headBudget < maxHead}
+	if !x.sentAt.IsZero() {
+		failure.Sent, failure.After = true, time.Since(x.sentAt)
+	}
+	return failure
 }
 
 func (x *exchange) begun() error {
