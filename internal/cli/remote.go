@@ -16,6 +16,7 @@ import (
 
 	"shunt/internal/admin"
 	"shunt/internal/config"
+	"shunt/internal/hosts"
 	"shunt/internal/secret"
 )
 
@@ -87,7 +88,7 @@ func (r *remote) call(ctx context.Context, method, path string, body, to any) er
 		return fmt.Errorf("--url: %w", err)
 	}
 	request.Header.Set(r.header, r.token.Reveal())
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Transport: &http.Transport{Proxy: hosts.Proxy}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	defer client.CloseIdleConnections()
 	response, err := client.Do(request)
 	if err != nil {

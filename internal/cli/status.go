@@ -15,6 +15,7 @@ import (
 
 	"shunt/internal/admin"
 	"shunt/internal/config"
+	"shunt/internal/hosts"
 )
 
 // statusCommand shows the pool of a running gateway as the page does (CLI-2).
@@ -131,7 +132,7 @@ func (k *statusCommand) health(c *commands, s *System) error {
 	if err != nil {
 		return err
 	}
-	client := http.Client{Timeout: remoteTimeout}
+	client := http.Client{Transport: &http.Transport{Proxy: hosts.Proxy}, Timeout: remoteTimeout}
 	defer client.CloseIdleConnections()
 	response, err := client.Get(k.gatewayURL(cfg) + "/health")
 	if err != nil {

@@ -2,13 +2,14 @@ package config
 
 import (
 	"errors"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"shunt/internal/hosts"
 )
 
-// baseURL is where a provider is reached. Its errors quote nothing of it, since a URL can hold a password.
+// baseURL is where a provider is reached, with its host in lower case (CFG-41). Its errors quote nothing of it, since a URL can hold a password.
 var baseURL = kind[*url.URL]{textShape, `an http or https URL, such as "https://api.anthropic.com"`, func(n *node, _ base) (*url.URL, error) {
 	u, err := url.Parse(n.text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
@@ -28,6 +29,7 @@ var baseURL = kind[*url.URL]{textShape, `an http or https URL, such as "https://
 			return nil, errors.New("must have a port from 1 to 65535")
 		}
 	}
+	u.Host = hosts.Lower(u.Host)
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
 	return u, nil
 }}
@@ -43,9 +45,9 @@ func portOf(u *url.URL) string {
 // checkPoolURL keeps the credentials of accounts with the party that issued them (CFG-41): https to anthropic.com or a
 // subdomain of it, or a loopback host, where a mock or a debugging proxy may listen without TLS.
 func checkPoolURL(u *url.URL) error {
-	host := asciiLower(u.Hostname())
+	host := u.Hostname()
 	switch {
-	case isLoopbackName(host):
+	case hosts.IsLoopback(host):
 		return nil
 	case !isAnthropic(host):
 		return errors.New("must name anthropic.com, a subdomain of it or a loopback host, because auth = \"claude_oauth\" sends account credentials there")
@@ -58,22 +60,4 @@ func checkPoolURL(u *url.URL) error {
 // isAnthropic wants every label to be plain, so that nothing a resolver or proxy may read differently gets through.
 func isAnthropic(host string) bool {
 	return hostLabels.MatchString(host) && (host == "anthropic.com" || strings.HasSuffix(host, ".anthropic.com"))
-}
-
-func isLoopbackName(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && (addr.Is4() && addr.IsLoopback() || addr == netip.IPv6Loopback())
-}
-
-// asciiLower leaves the letters alone that Unicode would fold into ASCII ones.
-func asciiLower(s string) string {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			return r + 'a' - 'A'
-		}
-		return r
-	}, s)
 }

@@ -88,12 +88,15 @@ func TestPoolURL(t *testing.T) {
 	}
 }
 
-// CFG-41 binds pools alone: another provider may be anywhere, but its credentials never stand in its URL.
+// CFG-41 binds pools alone: another provider may be anywhere, but its credentials never stand in its URL. Every host is read in
+// lower case.
 func TestOtherURLs(t *testing.T) {
 	for url, want := range map[string]string{
 		"http://10.0.0.1:8080/v1/": "http://10.0.0.1:8080/v1",
 		"https://gateway.example/": "https://gateway.example",
 		"https://g.example/a%2Fb/": "https://g.example/a%2Fb",
+		"HTTP://LOCALHOST:80/V1":   "http://localhost:80/V1",
+		"https://G.Example":        "https://g.example",
 	} {
 		u, err := baseURL.parse(&node{text: url}, base{})
 		if err != nil || u.String() != want {

@@ -180,7 +180,7 @@ var headerToken = regexp.MustCompile(`^[a-z0-9_-]+$`)
 var headerName = kind[string]{
 	textShape, `the name of a header that nothing else uses, such as "x-shunt-token"`,
 	func(n *node, _ base) (string, error) {
-		name := asciiLower(n.text)
+		name := strings.ToLower(n.text)
 		taken := slices.Contains(takenHeaders, name) || strings.HasPrefix(name, "anthropic-") || strings.HasPrefix(name, "x-forwarded-")
 		if !headerToken.MatchString(name) || taken {
 			return "", errUnexpected

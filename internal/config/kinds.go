@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"shunt/internal/hosts"
 )
 
 // kind is how values of one type are written.
@@ -192,6 +194,6 @@ func hostName(text string) (string, bool) {
 	if addr, err := netip.ParseAddr(text); err == nil {
 		return addr.String(), true
 	}
-	host := strings.ToLower(text)
+	host := hosts.Lower(text)
 	return host, len(host) <= 253 && hostLabels.MatchString(host)
 }

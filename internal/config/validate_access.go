@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"shunt/internal/hosts"
 	"shunt/internal/secret"
 )
 
@@ -144,8 +145,8 @@ func (l *loader) validateNoLoop() {
 		if !p.Pool() || p.BaseURL == nil || l.failed(s.baseURL) || !l.authKnown(s) {
 			continue
 		}
-		host := asciiLower(p.BaseURL.Hostname())
-		if portOf(p.BaseURL) == fmt.Sprint(bind.Port()) && (isLoopbackName(host) || host == bind.Addr().String()) {
+		host := p.BaseURL.Hostname()
+		if portOf(p.BaseURL) == fmt.Sprint(bind.Port()) && (hosts.IsLoopback(host) || host == bind.Addr().String()) {
 			l.fail(s.baseURL, "is this gateway's own address, so with [server.oauth_usage] it would read its own answer as the provider's; name the provider, or remove one of the two")
 		}
 	}

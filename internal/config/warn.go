@@ -107,7 +107,7 @@ func (l *loader) eachPoolAccount(visit func(provider, index int)) {
 func (l *loader) warnOfHeaders() {
 	for i := range l.config.Providers {
 		p, s := &l.config.Providers[i], l.settings(i)
-		if p.Auth == APIKey && p.APIKeyHeader == Bearer && isAnthropic(asciiLower(p.BaseURL.Hostname())) {
+		if p.Auth == APIKey && p.APIKeyHeader == Bearer && isAnthropic(p.BaseURL.Hostname()) {
 			l.warning(s.keyHeader, fmt.Sprintf(`is "bearer", but Anthropic takes API keys in x-api-key; write %s = %q`, s.keyHeader.key, XAPIKey))
 		}
 	}

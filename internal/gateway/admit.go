@@ -2,14 +2,12 @@ package gateway
 
 import (
 	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
-	"slices"
 	"strings"
 
 	"shunt/internal/anthropic"
+	"shunt/internal/hosts"
 	"shunt/internal/upstream"
 )
 
@@ -27,7 +25,7 @@ func (g *Gateway) admit(r *http.Request, s *running) *upstream.Failure {
 		return fail(http.StatusRequestHeaderFieldsTooLarge, anthropic.TypeTooLarge,
 			fmt.Sprintf("the headers are larger than %d bytes (server.limits.max_request_header_bytes)", limits.MaxRequestHeaderBytes))
 	}
-	if g.fixed.Bind.Addr().IsLoopback() && !isLoopbackHost(r.Host) && !slices.Contains(s.Config.Server.AllowedHosts, hostName(r.Host)) {
+	if !hosts.Admits(g.fixed.Bind.Addr(), s.Config.Server.AllowedHosts, r.Host) {
 		return fail(http.StatusForbidden, anthropic.TypePermission,
 			"this gateway is reached by a loopback name only: use 127.0.0.1 or localhost, or add the name to server.allowed_hosts")
 	}
@@ -43,25 +41,6 @@ func headerBytes(h http.Header) int {
 		}
 	}
 	return n
-}
-
-// hostName is the lower-case name of a Host header, without its port.
-func hostName(hostport string) string {
-	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		host = h
-	}
-	return strings.ToLower(strings.Trim(host, "[]"))
-}
-
-// isLoopbackHost reports whether a Host header names this machine from within (AUTH-4).
-func isLoopbackHost(hostport string) bool {
-	name := hostName(hostport)
-	if name == "localhost" {
-		return true
-	}
-	address, err := netip.ParseAddr(name)
-	return err == nil && address.Unmap().IsLoopback()
 }
 
 // fromWebPage reports whether a browser sent the request on behalf of a page that is not this gateway's (AUTH-4).

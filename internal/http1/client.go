@@ -25,6 +25,8 @@ import (
 	"time"
 
 	"golang.org/x/net/idna"
+
+	"shunt/internal/hosts"
 )
 
 // ConnectTimeout is how long a connection may take to come about: for the dial, and again for each TLS and for a proxy's
@@ -99,7 +101,8 @@ func (c *Client) Origin(base *url.URL) *Origin {
 		port = "80"
 	}
 	o.address = net.JoinHostPort(name, port)
-	if o.proxy, err = http.ProxyFromEnvironment(&http.Request{URL: base}); err != nil { // may quote a password
+	target := &url.URL{Scheme: base.Scheme, Host: net.JoinHostPort(name, port)}
+	if o.proxy, err = hosts.Proxy(&http.Request{URL: target}); err != nil { // may quote a password
 		o.invalid = &ProxyError{errors.New("HTTPS_PROXY or HTTP_PROXY in the environment is no URL of a proxy")}
 	}
 	c.origins[key] = o

@@ -2,6 +2,9 @@ package http1
 
 import (
 	"net/url"
+	"os"
+	"os/exec"
+	"strings"
 	"testing"
 )
 
@@ -19,6 +22,28 @@ func TestOriginNames(t *testing.T) {
 		o := NewClient(nil).Origin(&url.URL{Scheme: "https", Host: c.host})
 		if o.Host() != c.header || o.address != c.address || o.tls.ServerName != c.server {
 			t.Errorf("%s: %q, %q, %q", c.host, o.Host(), o.address, o.tls.ServerName)
+		}
+	}
+}
+
+const proxyChild = "HTTP1_TEST_PROXY_CHILD"
+
+// CFG-41: a loopback host is reached without the proxy of the environment, however its name is written. net/http reads the
+// environment once in a process, so the test is in one of its own.
+func TestLoopbackOriginsHaveNoProxy(t *testing.T) {
+	if os.Getenv(proxyChild) == "" {
+		c := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+		c.Env = append(os.Environ(), proxyChild+"=1", "HTTP_PROXY=http://proxy.example:9", "http_proxy=", "NO_PROXY=", "no_proxy=")
+		if output, err := c.CombinedOutput(); err != nil || !strings.Contains(string(output), "--- PASS: "+t.Name()) {
+			t.Errorf("%v:\n%s", err, output)
+		}
+		return
+	}
+	for host, proxied := range map[string]bool{
+		"LOCALHOST:81": false, "localhost": false, "127.0.0.1:81": false, "\uff2cocalhost": false, "api.example": true,
+	} {
+		if o := NewClient(nil).Origin(&url.URL{Scheme: "http", Host: host}); (o.proxy != nil) != proxied || o.invalid != nil {
+			t.Errorf("%s: proxy %v, %v", host, o.proxy, o.invalid)
 		}
 	}
 }

@@ -174,34 +174,37 @@ func TestRefreshIsNotReplayable(t *testing.T) {
 	}
 }
 
-// TOK-3: https anywhere, http on loopback only.
+// TOK-3: https anywhere, http on loopback only. CFG-41: the host is read in lower case, so that what decides about it later
+// (a proxy of the environment, the dialer) sees the same name as this rule.
 func TestOverridden(t *testing.T) {
-	for override, taken := range map[string]bool{
-		"":                                false,
-		"https://example.com/token":       true,
-		"http://localhost:8080/token":     true,
-		"http://LOCALHOST/token":          true,
-		"http://127.0.0.1:9/token":        true,
-		"http://127.8.8.8/":               true,
-		"http://[::1]:9/":                 true,
-		"http://example.com/":             false,
-		"http://localhost.example.com/":   false,
-		"http://127.0.0.1.example.com/":   false,
-		"http://localhost@example.com/":   false,
-		"http://10.0.0.1/":                false,
-		"ftp://localhost/":                false,
-		"https:///token":                  false,
-		"localhost:8080":                  false,
-		"https://user:pa%zz@example.com/": false,
+	for override, want := range map[string]string{
+		"":                                "",
+		"https://example.com/token":       "https://example.com/token",
+		"HTTPS://Example.COM:8443/T?a=B":  "https://example.com:8443/T?a=B",
+		"http://localhost:8080/token":     "http://localhost:8080/token",
+		"http://LOCALHOST/Token":          "http://localhost/Token",
+		"http://127.0.0.1:9/token":        "http://127.0.0.1:9/token",
+		"http://127.8.8.8/":               "http://127.8.8.8/",
+		"http://[::1]:9/":                 "http://[::1]:9/",
+		"http://localho\u017ft/token":     "",
+		"http://example.com/":             "",
+		"http://localhost.example.com/":   "",
+		"http://127.0.0.1.example.com/":   "",
+		"http://localhost@example.com/":   "",
+		"http://10.0.0.1/":                "",
+		"ftp://localhost/":                "",
+		"https:///token":                  "",
+		"localhost:8080":                  "",
+		"https://user:pa%zz@example.com/": "",
 	} {
 		vendor, warnings := oauth.Claude.Overridden(func(name string) string {
 			return map[string]string{"SHUNT_CLAUDE_TOKEN_URL": override}[name]
 		})
-		want := oauth.Claude
-		if taken {
-			want.TokenURL = override
+		expected := oauth.Claude
+		if want != "" {
+			expected.TokenURL = want
 		}
-		checkOverridden(t, override, vendor, want, warnings, taken)
+		checkOverridden(t, override, vendor, expected, warnings, want != "")
 	}
 }
 

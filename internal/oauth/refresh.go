@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"shunt/internal/hosts"
 	"shunt/internal/secret"
 )
 
@@ -83,14 +84,14 @@ func newTransport(onlyLoopback bool) *http.Transport {
 	if onlyLoopback {
 		dialer.Control = func(_, address string, _ syscall.RawConn) error {
 			host, _, err := net.SplitHostPort(address)
-			if err != nil || !loopback(host) {
+			if err != nil || !hosts.IsLoopback(host) {
 				return fmt.Errorf("%s is no loopback address", address)
 			}
 			return nil
 		}
 	}
 	return &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
+		Proxy:               hosts.Proxy,
 		DialContext:         dialer.DialContext,
 		ForceAttemptHTTP2:   true,
 		TLSHandshakeTimeout: 10 * time.Second,

@@ -5,9 +5,9 @@ package oauth
 
 import (
 	"fmt"
-	"net/netip"
 	"net/url"
-	"strings"
+
+	"shunt/internal/hosts"
 )
 
 // Vendor is what a provider's authorization server expects of its clients.
@@ -40,15 +40,15 @@ var Claude = Vendor{
 func (v Vendor) Overridden(getenv func(string) string) (vendor Vendor, warnings []string) {
 	// The values stay out of the texts, because they may hold a password.
 	if override := getenv(v.TokenURLEnv); override != "" {
-		if u, ok := parseHTTP(override); ok && (u.Scheme == "https" || loopback(u.Hostname())) {
-			v.TokenURL = override
+		if u, ok := parseHTTP(override); ok && (u.Scheme == "https" || hosts.IsLoopback(u.Hostname())) {
+			v.TokenURL = u.String()
 		} else {
 			warnings = append(warnings, fmt.Sprintf("%s is ignored: it is neither an https URL nor an http URL of a loopback host", v.TokenURLEnv))
 		}
 	}
 	if override := getenv(v.AuthorizeURLEnv); override != "" {
-		if u, ok := parseHTTP(override); ok && loopback(u.Hostname()) {
-			v.AuthorizeURL = override
+		if u, ok := parseHTTP(override); ok && hosts.IsLoopback(u.Hostname()) {
+			v.AuthorizeURL = u.String()
 		} else {
 			warnings = append(warnings, fmt.Sprintf("%s is ignored: it is no http or https URL of a loopback host", v.AuthorizeURLEnv))
 		}
@@ -56,12 +56,12 @@ func (v Vendor) Overridden(getenv func(string) string) (vendor Vendor, warnings 
 	return v, warnings
 }
 
+// parseHTTP reads an http or https URL. Its host comes back in lower case (CFG-41).
 func parseHTTP(text string) (*url.URL, bool) {
 	u, err := url.Parse(text)
-	return u, err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")
-}
-
-func loopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || err == nil && ip.Unmap().IsLoopback()
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return nil, false
+	}
+	u.Host = hosts.Lower(u.Host)
+	return u, true
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"shunt/internal/anthropic"
+	"shunt/internal/hosts"
 	"shunt/internal/http1"
 )
 
@@ -35,7 +36,7 @@ func NewTransport(dial DialFunc) *Transport {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	return &Transport{http1.NewClient(dial), &http.Transport{
-		Proxy: http.ProxyFromEnvironment,
+		Proxy: hosts.Proxy,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			ctx, cancel := context.WithTimeout(ctx, http1.ConnectTimeout)
 			defer cancel()

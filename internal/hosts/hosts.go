@@ -1,0 +1,71 @@
+// Package hosts says what host names and addresses mean: which of them are this machine, under which names a listener may
+// be reached, through which proxy a host is reached, and where a request comes from if reverse proxies stand in front. It
+// resolves no name and keeps no state; all of it is safe for concurrent use.
+package hosts
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Lower returns a host with its ASCII letters in lower case (CFG-41). It leaves other letters alone: Unicode folds some of
+// them into ASCII ones, and a resolver may not.
+func Lower(host string) string {
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, host)
+}
+
+// IsLoopback reports whether a host without brackets and port is this machine by its name: localhost, 127.0.0.0/8 or ::1
+// (CFG-41).
+func IsLoopback(host string) bool {
+	if Lower(host) == "localhost" {
+		return true
+	}
+	address, err := netip.ParseAddr(host)
+	return err == nil && (address.Is4() && address.IsLoopback() || address == netip.IPv6Loopback())
+}
+
+// Admits reports whether a request to a listener at bind may carry this Host header (AUTH-4). A loopback listener is
+// reached by loopback names and by those in allowed, which are lower case and without port: any other name could have been
+// rebound to this machine by a web page. Other listeners go by any name.
+func Admits(bind netip.Addr, allowed []string, hostHeader string) bool {
+	if !bind.IsLoopback() {
+		return true
+	}
+	host := name(hostHeader)
+	return IsLoopback(host) || slices.Contains(allowed, canonical(host))
+}
+
+// name returns the host of a Host header, without brackets and port.
+func name(hostHeader string) string {
+	host, _, err := net.SplitHostPort(hostHeader)
+	if err != nil {
+		host = hostHeader
+	}
+	return strings.Trim(host, "[]")
+}
+
+// canonical returns a host in the form in which the configuration has it.
+func canonical(host string) string {
+	if address, err := netip.ParseAddr(host); err == nil {
+		return address.String()
+	}
+	return Lower(host)
+}
+
+// Proxy returns the proxy that the environment names for a request, as [http.ProxyFromEnvironment] does. A loopback host is
+// reached without one, however it is written: what is sent to it must not leave the machine (CFG-41).
+func Proxy(r *http.Request) (*url.URL, error) {
+	if IsLoopback(r.URL.Hostname()) {
+		return nil, nil
+	}
+	return http.ProxyFromEnvironment(r)
+}
