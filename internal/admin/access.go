@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -186,14 +185,11 @@ func sameOrigin(r *http.Request) bool {
 	return err == nil && len(origins) == 1 && origin.Host != "" && strings.EqualFold(origin.Host, r.Host)
 }
 
-// secure reports whether the browser reached the surface over TLS, as a reverse proxy on this machine says.
-func secure(r *http.Request) bool {
-	if r.TLS != nil {
-		return true
-	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	ip := net.ParseIP(host)
-	return err == nil && ip != nil && ip.IsLoopback() && strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
+// reached returns how a browser reached the surface: from this machine, and over TLS. A proxy's word about either counts if
+// the configuration trusts it (ADM-2).
+func (a *Admin) reached(r *http.Request) (local, https bool) {
+	address, https := a.Proxies.Client(r)
+	return address.IsLoopback() || a.Loopback && !a.Proxies.Trust, https
 }
 
 // tries bounds how often somebody may guess (ADM-2): a bucket of as many as a minute gives back.

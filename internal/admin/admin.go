@@ -18,6 +18,7 @@ import (
 	"shunt/internal/anthropic"
 	"shunt/internal/clock"
 	"shunt/internal/config"
+	"shunt/internal/hosts"
 	"shunt/internal/oauth"
 	"shunt/internal/observe"
 	"shunt/internal/pool"
@@ -30,6 +31,7 @@ type Options struct {
 	Clock     clock.Clock
 	Settings  *config.Admin // of the first configuration
 	Loopback  bool          // shunt listens on a loopback address
+	Proxies   hosts.Proxies // whose word about a client counts
 	Providers func() []Provider
 	Health    *observe.Health
 	Store     *account.Store

@@ -18,12 +18,14 @@ func (a *Admin) loginForm(w http.ResponseWriter, r *http.Request) {
 
 // login opens a session for whoever has a token that may write (ADM-2).
 func (a *Admin) login(w http.ResponseWriter, r *http.Request) {
+	local, https := a.reached(r)
 	switch {
 	case !sameOrigin(r):
 		a.showLogin(w, http.StatusForbidden, "This login came from another page. Log in here.")
 		return
-	case !a.Loopback && !secure(r):
-		a.showLogin(w, http.StatusForbidden, "A token must not travel in the open: reach this page over https, or from the machine itself.")
+	case !local && !https:
+		a.showLogin(w, http.StatusForbidden, "A token must not travel unencrypted: open this page over https, or on the machine itself. "+
+			"If a reverse proxy provides https, set server.access_control.trust_forwarded_for, and list the proxy in trusted_proxies.")
 		return
 	case !a.tries.take(a.Clock.Now()):
 		w.Header().Set("Retry-After", "60")
@@ -42,7 +44,7 @@ func (a *Admin) login(w http.ResponseWriter, r *http.Request) {
 	cookie := a.sessions.open()
 	http.SetCookie(w, &http.Cookie{
 		Name: sessionCookie, Value: cookie, Path: "/admin", MaxAge: int(a.Settings.SessionTTL.Seconds()),
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: !a.Loopback || secure(r),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: !local || https,
 	})
 	http.Redirect(w, r, "/admin", http.StatusSeeOther)
 }

@@ -14,7 +14,7 @@ func (a *App) newAdmin(cfg *config.Config) *admin.Admin {
 	}
 	return admin.New(admin.Options{
 		Version: a.options.Version, Log: a.options.Log, Clock: a.options.Clock,
-		Settings: &cfg.Server.Admin, Loopback: cfg.Server.Bind.Addr().IsLoopback(),
+		Settings: &cfg.Server.Admin, Loopback: cfg.Server.Bind.Addr().IsLoopback(), Proxies: cfg.Server.Access.Proxies(),
 		Providers: a.adminProviders, Health: a.health, Store: account.OpenStore(a.storeDir), OAuth: a.oauth,
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shunt/internal/config"
+	"shunt/internal/hosts"
 	"shunt/internal/oauth"
 	"shunt/internal/observe"
 	"shunt/internal/quota"
@@ -84,7 +85,7 @@ const (
 )
 
 // serveScrapes serves GET /metrics at the address that [server.metrics] gives it, if it does, until end is called. The end
-// is never nil.
+// is never nil. On a loopback address, only loopback names and server.allowed_hosts lead to it (AUTH-4).
 func (a *App) serveScrapes() (end func() error, _ error) {
 	settings := &a.config.Load().Server.Metrics
 	if !settings.Present {
@@ -96,8 +97,16 @@ func (a *App) serveScrapes() (end func() error, _ error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", a.metrics.Handler())
+	bind := settings.Bind.Addr()
+	checked := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !hosts.Admits(bind, a.config.Load().Server.AllowedHosts, r.Host) {
+			http.Error(w, "the metrics can be reached by a loopback name only: use 127.0.0.1 or localhost, or add the name to server.allowed_hosts", http.StatusForbidden)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 	server := &http.Server{
-		Handler: mux, ReadTimeout: scrapeTimeout, WriteTimeout: scrapeTimeout, IdleTimeout: idleTimeout,
+		Handler: checked, ReadTimeout: scrapeTimeout, WriteTimeout: scrapeTimeout, IdleTimeout: idleTimeout,
 		ErrorLog: slog.NewLogLogger(a.options.Log.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)

@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"time"
 
+	"shunt/internal/hosts"
 	"shunt/internal/secret"
 )
 
@@ -57,6 +58,12 @@ type Server struct {
 type Access struct {
 	Allow, Deny       []netip.Prefix // IPv4 networks as IPv4
 	TrustForwardedFor bool
+	TrustedProxies    []netip.Prefix // IPv4 networks as IPv4
+}
+
+// Proxies returns the reverse proxies whose forwarding headers are honored.
+func (a *Access) Proxies() hosts.Proxies {
+	return hosts.Proxies{Trust: a.TrustForwardedFor, Networks: a.TrustedProxies}
 }
 
 // Token is a credential of shunt's own, and who holds it.

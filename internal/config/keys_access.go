@@ -28,8 +28,14 @@ var accessKeys = []key{
 	{
 		name: "trust_forwarded_for", def: `false`, restart: true,
 		binding: to(boolean, func(a *Access) *bool { return &a.TrustForwardedFor }),
-		doc: "Take the last entry of `X-Forwarded-For` for the client's address. Only behind a reverse proxy that writes it: anybody else could " +
-			"write an address that is allowed.",
+		doc: "Honor `X-Forwarded-For` and `X-Forwarded-Proto` of the reverse proxies in `trusted_proxies`. The client is the rightmost entry of " +
+			"`X-Forwarded-For` that is not a trusted proxy. Others could write any address, so their headers are ignored.",
+	},
+	{
+		name: "trusted_proxies", def: `[]`, restart: true,
+		binding: to(networks, func(a *Access) *[]netip.Prefix { return &a.TrustedProxies }),
+		doc: "The networks of the reverse proxies in front of shunt, which counts only with `trust_forwarded_for`. A proxy on the same machine, at a " +
+			"loopback address, need not be listed.",
 	},
 }
 

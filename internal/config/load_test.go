@@ -84,6 +84,7 @@ func TestGoodFile(t *testing.T) {
 				Allow:             []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.168.0.0/16")},
 				Deny:              []netip.Prefix{netip.MustParsePrefix("fd00::/8")},
 				TrustForwardedFor: true,
+				TrustedProxies:    []netip.Prefix{netip.MustParsePrefix("10.1.2.0/24"), netip.MustParsePrefix("172.16.0.0/12")},
 			},
 			Clients: Clients{Present: true, Header: "x-team-token", TokensEnv: "TEAM", Tokens: []Token{{"dev", secret.New("t1")}, {"ci", secret.New("t:2")}}},
 			Admin: Admin{
@@ -148,7 +149,7 @@ func TestDefaults(t *testing.T) {
 				ReadHeader: 10 * time.Second, ReadIdle: time.Minute,
 			},
 			Pool:    Pool{HardThreshold: 0.98},
-			Access:  Access{Allow: []netip.Prefix{}, Deny: []netip.Prefix{}},
+			Access:  Access{Allow: []netip.Prefix{}, Deny: []netip.Prefix{}, TrustedProxies: []netip.Prefix{}},
 			Clients: Clients{Header: "x-shunt-token", TokensEnv: "SHUNT_CLIENT_TOKENS"},
 			Admin:   Admin{Header: "x-shunt-admin-token", TokensEnv: "SHUNT_ADMIN_TOKENS", SessionTTL: time.Hour, PendingTTL: 10 * time.Minute},
 		},

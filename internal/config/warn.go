@@ -28,6 +28,9 @@ func (l *loader) warn() {
 		l.warning(spot{table: "server", key: "bind"}, fmt.Sprintf("whoever reaches this address can use the accounts of %s without a token; "+
 			"write [server.auth], bind to a loopback address, or let only trusted machines reach it", strings.Join(pools, ", ")))
 	}
+	if access := &l.config.Server.Access; len(access.TrustedProxies) > 0 && !access.TrustForwardedFor {
+		l.warning(spot{table: "server.access_control"}.of("trusted_proxies"), "has no effect without trust_forwarded_for = true; write that too, or remove it")
+	}
 	l.warnOfAliases()
 	l.warnOfHeaders()
 	l.warnOfRoutes()

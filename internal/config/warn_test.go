@@ -67,6 +67,10 @@ func TestWarnings(t *testing.T) {
 		{"an API key for a provider", "[providers.anthropic]\nauth = 'api_key'\napi_key_env = 'KEY'", []string{
 			`1: providers.anthropic.api_key_header: is "bearer", but Anthropic takes API keys in x-api-key; write api_key_header = "x_api_key"`,
 		}},
+		{"proxies that are not trusted", "[server.access_control]\ntrusted_proxies = ['10.0.0.0/8']", []string{
+			`2: server.access_control.trusted_proxies: has no effect without trust_forwarded_for = true; write that too, or remove it`,
+		}},
+		{"proxies that are trusted", "[server.access_control]\ntrust_forwarded_for = true\ntrusted_proxies = ['10.0.0.0/8']", nil},
 		{"routes that nothing reaches", route("m") + route("n") + route("m") + route("o[1m]"), []string{
 			`9: routes.model: is also routed in line 1, so this route is never used`,
 			`12: routes.model: ends in a long-context mark, which is taken off every model before it is looked for, so this route is never used; write it without`,

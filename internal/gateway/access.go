@@ -162,7 +162,7 @@ func (g *Gateway) admitAddress(r *http.Request) *upstream.Failure {
 	if len(access.Deny) == 0 && len(access.Allow) == 0 {
 		return nil
 	}
-	address := clientAddress(r, access.TrustForwardedFor)
+	address, _ := g.proxies.Client(r)
 	within := func(p netip.Prefix) bool { return p.Contains(address) }
 	path := r.URL.EscapedPath()
 	anybody := path == "/" || path == "/health"
@@ -172,21 +172,4 @@ func (g *Gateway) admitAddress(r *http.Request) *upstream.Failure {
 		return nil
 	}
 	return fail(http.StatusForbidden, anthropic.TypePermission, "your address may not use this gateway (server.access_control)")
-}
-
-// clientAddress is where a request comes from; it is not valid if that cannot be told.
-func clientAddress(r *http.Request, trustForwarded bool) netip.Addr {
-	text := r.RemoteAddr
-	if lines := r.Header["X-Forwarded-For"]; trustForwarded && len(lines) > 0 {
-		last := lines[len(lines)-1]
-		text = strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:])
-	}
-	if with, err := netip.ParseAddrPort(text); err == nil {
-		return with.Addr().Unmap().WithZone("")
-	}
-	address, err := netip.ParseAddr(strings.Trim(text, "[]"))
-	if err != nil {
-		return netip.Addr{}
-	}
-	return address.Unmap().WithZone("")
 }

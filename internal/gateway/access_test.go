@@ -236,7 +236,8 @@ func TestOwnTokensStayHere(t *testing.T) {
 func TestAccessControl(t *testing.T) {
 	const lists = "[server]\nbind = \"0.0.0.0:3001\"\n[server.access_control]\ndeny_cidrs = [\"10.9.0.0/16\", \"fd00:9::/32\"]\n"
 	const allow = "allow_cidrs = [\"10.0.0.0/8\", \"fd00::/8\"]\n"
-	const trust = "trust_forwarded_for = true\n"
+	const local = "trust_forwarded_for = true\n"
+	const trust = local + "trusted_proxies = [\"192.168.0.0/16\", \"10.1.1.0/24\"]\n"
 	for _, c := range []struct {
 		lists, from   string
 		forwarded     []string
@@ -252,12 +253,17 @@ func TestAccessControl(t *testing.T) {
 		{lists + allow, "10.9.1.1:1", nil, 403, 403},
 		{lists + allow, "192.168.1.1:1", nil, 200, 403},
 		{lists + allow, "192.168.1.1:1", []string{"10.1.1.1"}, 200, 403},
-		{lists + allow + trust, "192.168.1.1:1", []string{"10.1.1.1"}, 200, 200},
-		{lists + allow + trust, "192.168.1.1:1", []string{"10.9.1.1, 10.1.1.1"}, 200, 200},
-		{lists + allow + trust, "192.168.1.1:1", []string{"10.1.1.1, 10.9.1.1"}, 403, 403},
-		{lists + allow + trust, "192.168.1.1:1", []string{"10.1.1.1", "8.8.8.8"}, 200, 403},
+		{lists + allow + local, "192.168.1.1:1", []string{"10.2.1.1"}, 200, 403},
+		{lists + allow + local, "10.9.1.1:1", []string{"10.2.1.1"}, 403, 403},
+		{lists + allow + local, "127.0.0.1:1", []string{"10.2.1.1"}, 200, 200},
+		{lists + allow + local, "[::1]:1", []string{"8.8.8.8"}, 200, 403},
+		{lists + allow + trust, "192.168.1.1:1", []string{"10.2.1.1"}, 200, 200},
+		{lists + allow + trust, "192.168.1.1:1", []string{"10.9.1.1, 10.2.1.1"}, 200, 200},
+		{lists + allow + trust, "192.168.1.1:1", []string{"10.2.1.1, 10.9.1.1"}, 403, 403},
+		{lists + allow + trust, "192.168.1.1:1", []string{"10.2.1.1", "8.8.8.8"}, 200, 403},
+		{lists + allow + trust, "192.168.1.1:1", []string{"10.2.1.1, 10.1.1.1", "192.168.3.3"}, 200, 200},
 		{lists + allow + trust, "192.168.1.1:1", []string{"[fd00::1]:443"}, 200, 200},
-		{lists + allow + trust, "192.168.1.1:1", []string{"10.1.1.1:443"}, 200, 200},
+		{lists + allow + trust, "192.168.1.1:1", []string{"10.2.1.1:443"}, 200, 200},
 		{lists + allow + trust, "10.1.1.1:1", []string{"unknown"}, 403, 403},
 		{lists + allow + trust, "10.1.1.1:1", nil, 200, 200},
 	} {

@@ -20,6 +20,7 @@ import (
 
 	"shunt/internal/anthropic"
 	"shunt/internal/config"
+	"shunt/internal/hosts"
 	"shunt/internal/observe"
 	"shunt/internal/upstream"
 )
@@ -48,13 +49,14 @@ type Gateway struct {
 	Options
 	state     atomic.Pointer[running]
 	fixed     *config.Server
+	proxies   hosts.Proxies
 	endpoints map[string]endpoint
 	inFlight  atomic.Int64
 }
 
 // New returns a gateway that serves from s.
 func New(o Options, s *State) *Gateway {
-	g := &Gateway{Options: o, fixed: &s.Config.Server, endpoints: maps.Clone(endpoints)}
+	g := &Gateway{Options: o, fixed: &s.Config.Server, proxies: s.Config.Server.Access.Proxies(), endpoints: maps.Clone(endpoints)}
 	if o.Usage != nil {
 		g.endpoints["/usage"] = endpoint{read, (*Gateway).usage}
 	}
