@@ -29,9 +29,10 @@ var (
 	errBodyMalformed = &InvalidRequest{"the request body is not well-formed JSON"}
 	errBodyTrailing  = &InvalidRequest{"the request body has something after its JSON object"}
 	errModelMissing  = &InvalidRequest{"model: this field is required at the top level of the request body"}
-	errModelTwice    = &InvalidRequest{"model: this field stands twice at the top level of the request body"}
+	errModelTwice    = &InvalidRequest{"model: this field appears twice at the top level of the request body"}
 	errModelType     = &InvalidRequest{"model: must be a string"}
 	errModelEmpty    = &InvalidRequest{"model: must not be empty"}
+	errModelLong     = &InvalidRequest{"model: must not be longer than 256 bytes"}
 	errModelLiteral  = &InvalidRequest{"model: is not a well-formed JSON string"}
 )
 
@@ -79,6 +80,8 @@ func Scan(body []byte) (Request, error) {
 	return req, nil
 }
 
+const maxModel = 256 // bytes of a model's name (RTE-2)
+
 func modelName(members *object) (string, error) {
 	inside, ok := members.text()
 	if !ok {
@@ -89,8 +92,11 @@ func modelName(members *object) (string, error) {
 	}
 	var buf [128]byte
 	name, ok := unescape(buf[:0], inside)
-	if !ok {
+	switch {
+	case !ok:
 		return "", errModelLiteral
+	case len(name) > maxModel:
+		return "", errModelLong
 	}
 	return string(name), nil
 }

@@ -166,8 +166,11 @@ func (a *App) Run(ctx context.Context, l net.Listener, hup <-chan struct{}) erro
 		tasks.Go(func() { a.admin.Run(pages) })
 	}
 
-	failed := make(chan error, 1)
-	go func() { failed <- a.server.Serve(l) }()
+	failed, served := make(chan error, 1), l
+	if timeout := a.config.Load().Server.Timeouts.WriteStall; timeout > 0 {
+		served = stallListener{l, timeout}
+	}
+	go func() { failed <- a.server.Serve(served) }()
 	a.options.Log.Info("shunt is listening", "address", l.Addr().String(), "version", a.options.Version)
 	select {
 	case err = <-failed:

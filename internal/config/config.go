@@ -118,6 +118,7 @@ type Timeouts struct {
 	UpstreamTTFBNonstream time.Duration // otherwise; 0: off
 	ReadHeader            time.Duration
 	ReadIdle              time.Duration // between bytes of a request body
+	WriteStall            time.Duration // of a client that does not read its response; 0: off
 }
 
 // Pool is the table [server.pool]: how the accounts of every pool are used.

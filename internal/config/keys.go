@@ -65,15 +65,15 @@ var serverKeys = []key{
 		doc:     "The provider of every model that is not routed elsewhere.",
 	},
 	{
-		name: "sse_keepalive_seconds", def: `30`,
+		name: "sse_keepalive_seconds", def: `15`,
 		binding: to(seconds(), func(s *Server) *time.Duration { return &s.SSEKeepalive }),
 		doc:     "How long a stream may be silent before a ping is put into it. 0 turns pings off.",
 	},
 	{
 		name: "max_concurrent_requests", def: `1024`, restart: true,
 		binding: to(whole[int](0, math.MaxInt32, ""), func(s *Server) *int { return &s.MaxConcurrentRequests }),
-		doc: "How many requests may be in flight, each until its answer has ended. Beyond that a request is answered 503 with `retry-after: 1`. " +
-			"0 means no limit. `/` and `/health` do not count.",
+		doc: "How many inference requests may be in flight, each until its response has ended. Beyond that a request gets 503 with `retry-after: 1`. " +
+			"0 means no limit. With `[server.auth]`, requests without a token count only until they are refused, and hold at most a tenth.",
 	},
 	{
 		name: "allowed_hosts", def: `[]`,
@@ -126,7 +126,13 @@ var timeoutKeys = []key{
 	{
 		name: "read_idle_ms", def: `60000`,
 		binding: to(milliseconds(1), func(t *Timeouts) *time.Duration { return &t.ReadIdle }),
-		doc:     "How long a client may be silent between bytes of a request body.",
+		doc: "How long a client may be silent between bytes of a request body. In addition, after 30 seconds, it has to have sent at least 1 kB per " +
+			"second on average. A slower one gets 408.",
+	},
+	{
+		name: "write_stall_ms", def: `300000`, restart: true,
+		binding: to(milliseconds(0), func(t *Timeouts) *time.Duration { return &t.WriteStall }),
+		doc:     "How long a client may read nothing of a response that is being sent to it. Then it is disconnected. 0 turns it off.",
 	},
 }
 

@@ -20,12 +20,21 @@ type running struct {
 	places  [3]string // headers that a client's token may stand in; the first is its own
 	own     keyring   // clients' tokens and those of the admin surface: no provider is to see one (WIRE-2)
 	headers []string
-	closed  bool // no upstream is open to those without a token
+	routes  openness
 }
+
+// openness is how much of a gateway with [server.auth] serves those without a token (AUTH-3).
+type openness uint8
+
+const (
+	closed openness = iota // no upstream is open to them
+	mixed                  // the model decides
+	open                   // every upstream is
+)
 
 func (g *Gateway) run(s *State) *running {
 	server := &s.Config.Server
-	r := &running{State: s, clients: newKeyring(server.Clients.Tokens), closed: true}
+	r := &running{State: s, clients: newKeyring(server.Clients.Tokens)}
 	r.places = [...]string{http.CanonicalHeaderKey(server.Clients.Header), "Authorization", "X-Api-Key"}
 	r.own = slices.Clone(r.clients)
 	// The admin surface keeps the credentials that it began with.
@@ -36,8 +45,19 @@ func (g *Gateway) run(s *State) *running {
 		r.headers = append(r.headers, http.CanonicalHeaderKey(a.Header))
 	}
 	r.headers = append(r.headers, r.places[0])
+	var opens, closes bool
 	for i := range s.Config.Providers {
-		r.closed = r.closed && s.Config.Providers[i].Auth != config.Passthrough
+		if s.Config.Providers[i].Auth == config.Passthrough {
+			opens = true
+		} else {
+			closes = true
+		}
+	}
+	switch {
+	case opens && closes:
+		r.routes = mixed
+	case opens:
+		r.routes = open
 	}
 	return r
 }
@@ -108,9 +128,11 @@ func (s *running) authenticate(h http.Header) *upstream.Failure {
 	return s.needsToken()
 }
 
+// needsToken says what to do without one. Claude Code shows a 401 at once if it says not to retry, and asks for a login if its
+// text has "x-api-key" in it, which would not help.
 func (s *running) needsToken() *upstream.Failure {
 	return fail(http.StatusUnauthorized, anthropic.TypeAuthentication,
-		"this needs a token of this gateway: send yours in the header "+s.Config.Server.Clients.Header+", or as Authorization: Bearer or x-api-key")
+		"this gateway needs a token: set ANTHROPIC_AUTH_TOKEN to one that its operator gave you, or send it in the header "+s.Config.Server.Clients.Header)
 }
 
 // spends reports whether one of the targets is asked with a credential of the operator's (AUTH-3).
@@ -165,11 +187,11 @@ func (g *Gateway) admitAddress(r *http.Request) *upstream.Failure {
 	address, _ := g.proxies.Client(r)
 	within := func(p netip.Prefix) bool { return p.Contains(address) }
 	path := r.URL.EscapedPath()
-	anybody := path == "/" || path == "/health"
+	anybody := path == "/" || isHealth(path)
 	switch {
 	case !address.IsValid(), slices.ContainsFunc(access.Deny, within):
 	case len(access.Allow) == 0, anybody, slices.ContainsFunc(access.Allow, within):
 		return nil
 	}
-	return fail(http.StatusForbidden, anthropic.TypePermission, "your address may not use this gateway (server.access_control)")
+	return fail(http.StatusForbidden, anthropic.TypePermission, "this gateway does not accept requests from your address: ask its operator to allow it (server.access_control)")
 }

@@ -52,6 +52,7 @@ type Gateway struct {
 	proxies   hosts.Proxies
 	endpoints map[string]endpoint
 	inFlight  atomic.Int64
+	unrouted  atomic.Int64 // of those in flight; see slot
 }
 
 // New returns a gateway that serves from s.
@@ -104,6 +105,8 @@ var read = []string{http.MethodGet, http.MethodHead}
 var endpoints = map[string]endpoint{
 	"/":             {read, (*Gateway).root},
 	"/health":       {read, (*Gateway).health},
+	"/healthz":      {read, (*Gateway).health},
+	"/livez":        {read, (*Gateway).health},
 	"/v1/models":    {read, (*Gateway).models},
 	"/routes":       {read, (*Gateway).routes},
 	"/v1/messages":  {[]string{http.MethodPost}, (*Gateway).infer},
@@ -124,12 +127,12 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !s.Config.Server.Clients.Present && fromWebPage(r) {
-		g.refuse(w, r, fail(http.StatusForbidden, anthropic.TypePermission, "requests of web pages of other origins are refused"))
+		g.refuse(w, r, fail(http.StatusForbidden, anthropic.TypePermission, "this gateway does not serve web pages of other origins: use a client that is not a web page, or have its operator set up [server.auth]"))
 		return
 	}
 	e, ok := g.endpoints[path]
 	if !ok {
-		g.refuse(w, r, fail(http.StatusNotFound, anthropic.TypeNotFound, "no such endpoint: GET / lists what there is"))
+		g.refuse(w, r, fail(http.StatusNotFound, anthropic.TypeNotFound, "this gateway has no such endpoint: check the base URL (GET / lists the endpoints)"))
 		return
 	}
 	for _, method := range e.methods {
@@ -140,7 +143,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	allowed := strings.Join(e.methods, ", ")
 	w.Header().Set("Allow", allowed)
-	g.refuse(w, r, fail(http.StatusMethodNotAllowed, anthropic.TypeInvalidRequest, "this endpoint takes "+allowed))
+	g.refuse(w, r, fail(http.StatusMethodNotAllowed, anthropic.TypeInvalidRequest, "this endpoint accepts "+allowed+" only"))
 }
 
 func (g *Gateway) root(w http.ResponseWriter, _ *http.Request, _ *running) {
@@ -158,13 +161,17 @@ func (g *Gateway) metrics(w http.ResponseWriter, r *http.Request, _ *running) {
 	g.Metrics.ServeHTTP(w, r)
 }
 
+// isHealth reports whether a path answers load balancers and probes, which need no permission.
+func isHealth(path string) bool { return path == "/health" || path == "/healthz" || path == "/livez" }
+
 func (g *Gateway) health(w http.ResponseWriter, _ *http.Request, _ *running) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Write([]byte(`{"status":"ok","version":` + string(anthropic.QuoteModel(g.Version)) + "}\n"))
 }
 
+// fail is a refusal of a request that would be refused again: the client shows it at once instead of retrying.
 func fail(status int, kind anthropic.ErrorType, message string) *upstream.Failure {
-	return &upstream.Failure{Status: status, Type: kind, Message: message}
+	return &upstream.Failure{Status: status, Type: kind, Message: message, Final: true}
 }
 
 // refuse answers a request that never became one for an upstream.
@@ -177,6 +184,7 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, f *upstream.Fai
 	}
 	g.Log.Log(r.Context(), level, "refused", "request_id", id, "method", r.Method, "host", clip(r.Host),
 		"status", f.Status, "error", f.Message)
+	leaveUnread(w, r)
 	writeFailure(w, f, id)
 }
 

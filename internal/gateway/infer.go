@@ -1,14 +1,8 @@
 package gateway
 
 import (
-	"errors"
-	"fmt"
-	"io"
 	"net/http"
-	"os"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -19,22 +13,31 @@ import (
 
 // infer is the life of an inference request: admitted, read, routed, served, recorded.
 func (g *Gateway) infer(w http.ResponseWriter, r *http.Request, s *running) {
-	if limit := int64(g.fixed.MaxConcurrentRequests); g.inFlight.Add(1) > limit && limit > 0 {
-		g.inFlight.Add(-1)
-		f := fail(http.StatusServiceUnavailable, anthropic.TypeOverloaded, "too many requests in flight (server.max_concurrent_requests)")
-		f.RetryAfter = time.Second
-		g.refuse(w, r, f)
-		return
-	}
-	defer g.inFlight.Add(-1)
-
 	session := upstream.SessionOf(r.Header)
 	record := &observe.Record{Time: time.Now(), RequestID: newRequestID(), Path: r.URL.Path}
 	if session != 0 {
 		record.Session, record.SessionHash = session.String(), uint64(session)
 	}
-	record.Client, _ = s.client(r.Header)
-	outcome := g.serve(w, s, &upstream.Request{Client: s.withoutOurs(r), Path: r.URL.Path, Session: session, Record: record})
+	var known bool
+	record.Client, known = s.client(r.Header)
+	unauthenticated := s.Config.Server.Clients.Present && !known
+	if unauthenticated && s.routes == closed { // whatever the body says (AUTH-2c)
+		leaveUnread(w, r)
+		g.finish(w, record, upstream.Outcome{Failure: s.needsToken()})
+		return
+	}
+	slot, f := g.takeSlot(unauthenticated && s.routes == mixed, s.Config.Server.Clients.Header)
+	if f != nil {
+		g.refuse(w, r, f)
+		return
+	}
+	defer slot.release()
+	request := &upstream.Request{Client: s.withoutOurs(r), Path: r.URL.Path, Session: session, Record: record}
+	g.finish(w, record, g.serve(w, s, request, &slot, unauthenticated))
+}
+
+// finish sends what is left to send and records the request.
+func (g *Gateway) finish(w http.ResponseWriter, record *observe.Record, outcome upstream.Outcome) {
 	if f := outcome.Failure; f != nil {
 		record.Status, record.Error = f.Status, f.Message
 		record.BytesOut = writeFailure(w, f, record.RequestID)
@@ -50,13 +53,9 @@ func (g *Gateway) infer(w http.ResponseWriter, r *http.Request, s *running) {
 	}
 }
 
-func (g *Gateway) serve(w http.ResponseWriter, s *running, r *upstream.Request) upstream.Outcome {
+func (g *Gateway) serve(w http.ResponseWriter, s *running, r *upstream.Request, slot *slot, unauthenticated bool) upstream.Outcome {
 	server := &s.Config.Server
-	stranger := server.Clients.Present && r.Record.Client == ""
-	if stranger && s.closed { // whatever the request says
-		return upstream.Outcome{Failure: s.needsToken()}
-	}
-	body, f := g.readBody(w, r.Client, s)
+	body, f := g.readBody(w, r.Client, s, slot)
 	if f != nil {
 		return upstream.Outcome{Failure: f}
 	}
@@ -69,7 +68,7 @@ func (g *Gateway) serve(w http.ResponseWriter, s *running, r *upstream.Request) 
 		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, err.Error())}
 	}
 	if !utf8.ValidString(scan.Model) {
-		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, "model is no valid UTF-8")}
+		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, "model: is not valid UTF-8")}
 	}
 	r.Scan = scan
 	r.Record.Model, r.Record.Stream = scan.Model, scan.Stream
@@ -78,9 +77,9 @@ func (g *Gateway) serve(w http.ResponseWriter, s *running, r *upstream.Request) 
 	}
 	targets := s.Config.Route(scan.Model)
 	if targets[0].Model == "" {
-		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, "model is empty but for its suffix")}
+		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, "model: is empty except for its suffix")}
 	}
-	if stranger && s.spends(targets) {
+	if unauthenticated && s.spends(targets) {
 		return upstream.Outcome{Failure: s.needsToken()}
 	}
 	if r.Path == countTokensPath {
@@ -91,46 +90,6 @@ func (g *Gateway) serve(w http.ResponseWriter, s *running, r *upstream.Request) 
 		links[i] = upstream.Link{Name: t.Upstream, Upstream: s.Upstreams[t.Upstream], Model: t.Model}
 	}
 	return upstream.ServeChain(w, r, links)
-}
-
-// readBody reads a request's body whole, as fast as the client sends it.
-func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request, s *running) (*upstream.Body, *upstream.Failure) {
-	isCompressed := func(encoding string) bool { return encoding != "" && !strings.EqualFold(encoding, "identity") }
-	if slices.ContainsFunc(r.Header["Content-Encoding"], isCompressed) {
-		return nil, fail(http.StatusUnsupportedMediaType, anthropic.TypeInvalidRequest,
-			"compressed request bodies cannot be routed: send the body without content-encoding")
-	}
-	limit := s.Config.Server.Limits.MaxRequestBytes
-	control := http.NewResponseController(w)
-	body, err := upstream.ReadBody(&idleReader{r.Body, control, s.Config.Server.Timeouts.ReadIdle}, r.ContentLength, limit)
-	switch {
-	case err == nil:
-		control.SetReadDeadline(time.Time{})
-		return body, nil
-	case errors.Is(err, upstream.ErrTooLarge):
-		w.Header().Set("Connection", "close")
-		return nil, fail(http.StatusRequestEntityTooLarge, anthropic.TypeTooLarge,
-			fmt.Sprintf("the request is larger than %d bytes (server.limits.max_request_bytes)", limit))
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		w.Header().Set("Connection", "close")
-		return nil, fail(http.StatusRequestTimeout, anthropic.TypeTimeout, "the request body stopped coming (server.timeouts.read_idle_ms)")
-	}
-	w.Header().Set("Connection", "close")
-	return nil, fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, "the request body broke off")
-}
-
-// idleReader gives each read of a body a deadline of its own.
-type idleReader struct {
-	body    io.Reader
-	control *http.ResponseController
-	idle    time.Duration
-}
-
-func (r *idleReader) Read(p []byte) (int, error) {
-	if r.idle > 0 {
-		r.control.SetReadDeadline(time.Now().Add(r.idle))
-	}
-	return r.body.Read(p)
 }
 
 func formatSeconds(d time.Duration) string {

@@ -1,0 +1,14 @@
+package anthropic
+
+// LeadingModel returns the model of a request from the beginning of its body. It reports false if the beginning does not
+// hold it yet, or holds what [Scan] refuses. Scan has the last word about the whole body: what follows may make it invalid.
+func LeadingModel(head []byte) (model string, ok bool) {
+	members := openObject(head)
+	for members.next() {
+		if members.is("model") {
+			model, err := modelName(&members)
+			return model, err == nil
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,66 @@
+package app
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// stallListener's connections fail once their client has read nothing for timeout (server.timeouts.write_stall_ms). It
+// works on connections and not on responses because bytes also go out when no handler writes: at the end of a response.
+type stallListener struct {
+	net.Listener
+	timeout time.Duration
+}
+
+func (l stallListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &stallConn{Conn: c, timeout: l.timeout}, nil
+}
+
+// stallConn gives every write a deadline of at least timeout. Setting a deadline costs more than a small write, so it is set
+// for a little longer and kept until less than timeout is left of it.
+type stallConn struct {
+	net.Conn
+	timeout  time.Duration
+	deadline atomic.Int64 // nanoseconds since 1970; zero: none
+}
+
+const stallSlack = 16 // a deadline is longer than the timeout by this part of it
+
+// Write fails only if nothing of p could be written until a deadline: a client that reads slowly stays.
+func (c *stallConn) Write(p []byte) (written int, err error) {
+	for {
+		if err := c.renew(); err != nil {
+			return written, err
+		}
+		n, err := c.Conn.Write(p[written:])
+		written += n
+		if n == 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return written, err
+		}
+	}
+}
+
+func (c *stallConn) renew() error {
+	now := time.Now()
+	if c.deadline.Load() >= now.Add(c.timeout).UnixNano() {
+		return nil
+	}
+	deadline := now.Add(c.timeout + c.timeout/stallSlack)
+	c.deadline.Store(deadline.UnixNano())
+	return c.SetWriteDeadline(deadline)
+}
+
+// CloseWrite lets net/http end a response before the request was read whole: the client reads it before a reset.
+func (c *stallConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}

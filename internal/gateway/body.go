@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/upstream"
+)
+
+// readBody reads a request's body whole, as fast as the client sends it. Of a request whose slot is unrouted, it reads on
+// only if the model that the body begins with leads to no credential of the operator's (AUTH-2c).
+func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request, s *running, slot *slot) (*upstream.Body, *upstream.Failure) {
+	isCompressed := func(encoding string) bool { return encoding != "" && !strings.EqualFold(encoding, "identity") }
+	if slices.ContainsFunc(r.Header["Content-Encoding"], isCompressed) {
+		leaveUnread(w, r)
+		return nil, fail(http.StatusUnsupportedMediaType, anthropic.TypeInvalidRequest,
+			"compressed request bodies cannot be routed: send the body without content-encoding")
+	}
+	limit := s.Config.Server.Limits.MaxRequestBytes
+	control := http.NewResponseController(w)
+	paced := &pacedReader{body: r.Body, control: control, idle: s.Config.Server.Timeouts.ReadIdle, began: time.Now()}
+	var source io.Reader = paced
+	if slot.unrouted {
+		head, model, err := leadingModel(paced)
+		switch {
+		case err != nil && err != io.EOF:
+			return nil, bodyFailure(w, r, err, limit)
+		case model != "" && !s.spends(s.Config.Route(model)):
+			slot.routed()
+		case model != "" || err == nil:
+			leaveUnread(w, r)
+			return nil, s.needsToken()
+		}
+		source = io.MultiReader(bytes.NewReader(head), paced)
+	}
+	body, err := upstream.ReadBody(source, r.ContentLength, limit)
+	if err != nil {
+		return nil, bodyFailure(w, r, err, limit)
+	}
+	control.SetReadDeadline(time.Time{})
+	return body, nil
+}
+
+// bodyFailure says why a body could not be read.
+func bodyFailure(w http.ResponseWriter, r *http.Request, err error, limit int64) *upstream.Failure {
+	leaveUnread(w, r)
+	switch {
+	case errors.Is(err, upstream.ErrTooLarge):
+		return fail(http.StatusRequestEntityTooLarge, anthropic.TypeTooLarge, fmt.Sprintf(
+			"the request is larger than the %d bytes that this gateway accepts: shorten the conversation, or have its operator raise server.limits.max_request_bytes", limit))
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &upstream.Failure{
+			Status: http.StatusRequestTimeout, Type: anthropic.TypeTimeout, RetryAfter: time.Second,
+			Message: "the request body arrived too slowly (server.timeouts.read_idle_ms): check the network and try again",
+		}
+	}
+	return fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, "the request body ended early or is not well-formed")
+}
+
+// lingerTime is how long a client whose body was not read may go on sending before its connection is closed. Closing at
+// once, with bytes still arriving, would reset the connection and could cost the client the response.
+const lingerTime = 2 * time.Second
+
+// leaveUnread has the response go out at once, although the request's body was not read to its end, and the connection end
+// with it. Else net/http would first read on, for as long as the client likes.
+func leaveUnread(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength == 0 {
+		return
+	}
+	w.Header().Set("Connection", "close")
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(lingerTime)) // only what is no connection cannot
+}
+
+const (
+	paceGrace = 30 * time.Second // from which on a body has to keep the pace
+	byteTime  = time.Millisecond // that a byte may take on average: 1 kB/s
+	headLimit = 64 << 10         // bytes of a body in which its model has to stand (AUTH-2c)
+	headStart = 4 << 10          // bytes that are read of it first
+)
+
+// pacedReader gives each read of a body a deadline: a client must not be silent for longer than idle, nor, after paceGrace,
+// send slower than a byte in byteTime on average.
+type pacedReader struct {
+	body    io.Reader
+	control *http.ResponseController
+	idle    time.Duration
+	began   time.Time
+	read    int64
+}
+
+func (r *pacedReader) Read(p []byte) (int, error) {
+	deadline := r.began.Add(max(paceGrace, time.Duration(r.read)*byteTime))
+	if idle := time.Now().Add(r.idle); idle.Before(deadline) {
+		deadline = idle
+	}
+	r.control.SetReadDeadline(deadline)
+	n, err := r.body.Read(p)
+	r.read += int64(n)
+	return n, err
+}
+
+// leadingModel reads the beginning of a body until its model is there. The model is empty if it is not within headLimit
+// bytes; an error of io.EOF then says that the head is the whole body.
+func leadingModel(body io.Reader) (head []byte, model string, err error) {
+	head = make([]byte, 0, headStart)
+	looked := 0 // bytes of head; looking again only once they are twice as many keeps this linear
+	for err == nil && len(head) < headLimit {
+		if len(head) == cap(head) {
+			head = slices.Grow(head, min(len(head), headLimit-len(head)))
+		}
+		var n int
+		n, err = body.Read(head[len(head):min(cap(head), headLimit)])
+		head = head[:len(head)+n]
+		if len(head) < 2*looked && err == nil && len(head) < headLimit {
+			continue
+		}
+		looked = len(head)
+		if model, ok := anthropic.LeadingModel(head); ok {
+			return head, model, nil
+		}
+	}
+	return head, "", err
+}
