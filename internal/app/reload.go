@@ -146,6 +146,8 @@ func credential(p *config.Provider) upstream.Credential {
 		return upstream.Credential{}
 	case p.APIKeyHeader == config.XAPIKey:
 		return upstream.APIKey(p.APIKey)
+	case p.APIKeyHeader == config.XGoogAPIKey:
+		return upstream.GoogAPIKey(p.APIKey)
 	}
 	return upstream.Bearer(p.APIKey)
 }

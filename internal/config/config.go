@@ -161,8 +161,9 @@ type KeyHeader string
 
 // The headers.
 const (
-	Bearer  KeyHeader = "bearer"    // Authorization: Bearer KEY
-	XAPIKey KeyHeader = "x_api_key" // x-api-key: KEY
+	Bearer      KeyHeader = "bearer"         // Authorization: Bearer KEY
+	XAPIKey     KeyHeader = "x_api_key"      // x-api-key: KEY
+	XGoogAPIKey KeyHeader = "x_goog_api_key" // x-goog-api-key: KEY
 )
 
 // Provider is one table [providers.<name>], or one of [[upstreams]], with what its preset says.

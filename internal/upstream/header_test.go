@@ -13,17 +13,23 @@ import (
 // WIRE-1, WIRE-2, WIRE-3: what ends at this hop ends here, what is the client's goes on, and nothing is added.
 func TestRequestHeader(t *testing.T) {
 	client := http.Header{
-		"Authorization": {"Bearer client"}, "X-Api-Key": {"client-key"}, "Cookie": {"c"}, "Expect": {"100-continue"}, "Host": {"h"},
+		"Authorization": {"Bearer client"}, "X-Api-Key": {"client-key"}, "X-Goog-Api-Key": {"client-goog"}, "Cookie": {"c"}, "Expect": {"100-continue"}, "Host": {"h"},
 		"Forwarded": {"for=1"}, "X-Forwarded-For": {"1"}, "X-Forwarded-Proto": {"https"}, "X-Real-Ip": {"1"}, "Via": {"1.1 x"},
 		"X-Shunt-Token": {"t"}, "X-Shunt-Account": {"a"}, "Content-Length": {"9"}, "Transfer-Encoding": {"chunked"}, "Te": {"trailers"},
 		"Trailer": {"X-T"}, "Upgrade": {"h2c"}, "Keep-Alive": {"1"}, "Proxy-Authorization": {"p"}, "Proxy-Connection": {"keep-alive"},
+		"Cf-Connecting-Ip": {"1"}, "Cf-Ray": {"r"}, "Cdn-Loop": {"cloudflare"}, "True-Client-Ip": {"1"}, "X-Client-Ip": {"1"}, "X-Cluster-Client-Ip": {"1"},
+		"X-Envoy-External-Address": {"1"}, "X-Amzn-Trace-Id": {"t"}, "Fly-Client-Ip": {"1"}, "Fly-Region": {"x"}, "X-Vercel-Id": {"v"},
+		"X-Auth-Request-Email": {"me@example"}, "Tailscale-User-Login": {"me@example"}, "X-Goog-Iap-Jwt-Assertion": {"j"},
+		"X-Goog-Authenticated-User-Email": {"me@example"}, "X-Ms-Client-Principal": {"p"}, "X-Ms-Client-Principal-Name": {"me@example"},
 		"Connection": {"close, x-named", "X-Other"}, "X-Named": {"n"}, "X-Other": {"o"},
 		"X-App": {"cli"}, "X-Stainless-Os": {"Linux"}, "Anthropic-Version": {"2023-06-01"}, "Anthropic-Beta": {"a,b"},
 		"X-Claude-Code-Session-Id": {"s"}, "Accept-Encoding": {"gzip, br"}, "X-Forward": {"not a proxy's"}, "X-Multi": {"1", "2"},
+		"Cf": {"1"}, "Cfx-Ray": {"1"}, "Flyer": {"1"}, "X-Client": {"1"}, "X-Amz-Date": {"1"}, "X-Auth": {"1"}, "X-Ms-Date": {"1"}, "X-Goog-Api-Client": {"1"},
 	}
 	kept := http.Header{
 		"X-App": {"cli"}, "X-Stainless-Os": {"Linux"}, "Anthropic-Version": {"2023-06-01"}, "Anthropic-Beta": {"a,b"},
 		"X-Claude-Code-Session-Id": {"s"}, "Accept-Encoding": {"gzip, br"}, "X-Forward": {"not a proxy's"}, "X-Multi": {"1", "2"},
+		"Cf": {"1"}, "Cfx-Ray": {"1"}, "Flyer": {"1"}, "X-Client": {"1"}, "X-Amz-Date": {"1"}, "X-Auth": {"1"}, "X-Ms-Date": {"1"}, "X-Goog-Api-Client": {"1"},
 		"User-Agent": nil,
 	}
 	with := func(name, value string) http.Header {
@@ -33,6 +39,7 @@ func TestRequestHeader(t *testing.T) {
 	}
 	passthrough := with("Authorization", "Bearer client")
 	passthrough.Set("X-Api-Key", "client-key")
+	passthrough.Set("X-Goog-Api-Key", "client-goog")
 	for name, c := range map[string]struct {
 		credential Credential
 		want       http.Header
@@ -40,6 +47,8 @@ func TestRequestHeader(t *testing.T) {
 		"passthrough": {Credential{}, passthrough},
 		"bearer":      {Bearer(secret.New("ours")), with("Authorization", "Bearer ours")},
 		"key":         {APIKey(secret.New("ours")), with("X-Api-Key", "ours")},
+		"goog key":    {GoogAPIKey(secret.New("ours")), with("X-Goog-Api-Key", "ours")},
+		"nobody":      {nobody, kept},
 	} {
 		before := client.Clone()
 		if diff := cmp.Diff(c.want, headerOf(appendFields(nil, client, c.credential, nil))); diff != "" {
@@ -109,5 +118,33 @@ func TestIsPrintable(t *testing.T) {
 		if isPrintable(value) != ok {
 			t.Errorf("%q: %v", value, !ok)
 		}
+	}
+}
+
+// The table is read for every header of every request; it must not allocate.
+func TestHopHeadersCostNoMemory(t *testing.T) {
+	names := []string{"Accept", "Anthropic-Beta", "Authorization", "Content-Type", "User-Agent", "X-App", "X-Claude-Code-Session-Id", "X-Stainless-Os", "", "X-", "\xff"}
+	if n := testing.AllocsPerRun(100, func() {
+		for _, name := range names {
+			if staysHere(name) {
+				t.Errorf("%q stays", name)
+			}
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkAppendFields(b *testing.B) {
+	client := http.Header{
+		"Accept": {"application/json"}, "Accept-Encoding": {"gzip, deflate, br, zstd"}, "Anthropic-Beta": {"a,b,c,d,e"}, "Anthropic-Version": {"2023-06-01"},
+		"Authorization": {"Bearer x"}, "Connection": {"keep-alive"}, "Content-Length": {"115000"}, "Content-Type": {"application/json"},
+		"User-Agent": {"claude-cli/2"}, "X-App": {"cli"}, "X-Claude-Code-Session-Id": {"s"}, "X-Stainless-Arch": {"x64"}, "X-Stainless-Lang": {"js"},
+		"X-Stainless-Os": {"Linux"}, "X-Stainless-Package-Version": {"1"}, "X-Stainless-Retry-Count": {"0"}, "X-Stainless-Runtime": {"node"},
+		"X-Stainless-Runtime-Version": {"v24"}, "X-Stainless-Timeout": {"600"},
+	}
+	var fields []field
+	for b.Loop() {
+		fields = appendFields(fields[:0], client, Credential{}, nil)
 	}
 }

@@ -1,0 +1,101 @@
+package gateway
+
+import (
+	"encoding/base64"
+	"net/http"
+	"slices"
+	"strings"
+
+	"shunt/internal/config"
+	"shunt/internal/secret"
+)
+
+// ownTokens are the tokens of clients and of the admin surface, which no provider may see (WIRE-2).
+type ownTokens []secret.String
+
+func (o *ownTokens) add(tokens []config.Token) {
+	for _, t := range tokens {
+		*o = append(*o, t.Value)
+	}
+}
+
+// longToken is the length, in bytes, from which a token is found wherever it stands. A shorter one could be a part of some
+// other word and has to stand by itself.
+const longToken = 16
+
+// in reports whether a header's value has one of the tokens in it: alone, in a list, quoted, as name:token, or in what Basic
+// encodes.
+func (o ownTokens) in(value string) bool {
+	if len(o) == 0 {
+		return false
+	}
+	if o.plain(value) {
+		return true
+	}
+	if !strings.ContainsAny(value, " \t") { // most values; what follows is slower
+		return false
+	}
+	basic := false
+	for word := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == ' ' || r == '\t' || r == ',' || r == '"' || r == '\'' }) {
+		if basic && o.plain(decodeBasic(word)) {
+			return true
+		}
+		basic = strings.EqualFold(word, "Basic")
+	}
+	return false
+}
+
+// decodeBasic returns what a word encodes in any of the alphabets of base64, padded or not; what else it has is left out.
+func decodeBasic(word string) string {
+	word = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(word, "="))
+	text, _ := base64.RawStdEncoding.DecodeString(word)
+	return string(text)
+}
+
+func (o ownTokens) plain(value string) bool {
+	for _, token := range o {
+		text := token.Reveal()
+		for rest, from := value, 0; len(rest) >= len(text); rest = value[from:] {
+			i := strings.Index(rest, text)
+			if i < 0 {
+				break
+			}
+			i += from
+			if len(text) >= longToken || standsAlone(value, i, i+len(text)) {
+				return true
+			}
+			from = i + 1
+		}
+	}
+	return false
+}
+
+// standsAlone reports whether what is between start and end is no part of a longer word.
+func standsAlone(value string, start, end int) bool {
+	return (start == 0 || !isWord(value[start-1])) && (end == len(value) || !isWord(value[end]))
+}
+
+func isWord(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.'
+}
+
+// withoutOurs returns a client's request without what is for shunt only: the headers for its tokens, and any other that has
+// one in it.
+func (s *running) withoutOurs(r *http.Request) *http.Request {
+	var h http.Header
+	for name, values := range r.Header {
+		if !slices.Contains(s.headers, name) && !slices.ContainsFunc(values, s.own.in) {
+			continue
+		}
+		if h == nil {
+			h = r.Header.Clone()
+		}
+		delete(h, name)
+	}
+	if h == nil {
+		return r
+	}
+	clean := *r
+	clean.Header = h
+	return &clean
+}
