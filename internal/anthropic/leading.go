@@ -6,8 +6,8 @@ func LeadingModel(head []byte) (model string, ok bool) {
 	members := openObject(head)
 	for members.next() {
 		if members.is("model") {
-			model, err := modelName(&members)
-			return model, err == nil
+			model = members.decoded()
+			return model, model != ""
 		}
 	}
 	return "", false

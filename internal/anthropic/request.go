@@ -29,10 +29,9 @@ var (
 	errBodyMalformed = &InvalidRequest{"the request body is not well-formed JSON"}
 	errBodyTrailing  = &InvalidRequest{"the request body has something after its JSON object"}
 	errModelMissing  = &InvalidRequest{"model: this field is required at the top level of the request body"}
-	errModelTwice    = &InvalidRequest{"model: this field appears twice at the top level of the request body"}
+	errModelTwice    = &InvalidRequest{"model: this field stands twice at the top level of the request body"}
 	errModelType     = &InvalidRequest{"model: must be a string"}
 	errModelEmpty    = &InvalidRequest{"model: must not be empty"}
-	errModelLong     = &InvalidRequest{"model: must not be longer than 256 bytes"}
 	errModelLiteral  = &InvalidRequest{"model: is not a well-formed JSON string"}
 )
 
@@ -80,8 +79,6 @@ func Scan(body []byte) (Request, error) {
 	return req, nil
 }
 
-const maxModel = 256 // bytes of a model's name (RTE-2)
-
 func modelName(members *object) (string, error) {
 	inside, ok := members.text()
 	if !ok {
@@ -92,11 +89,8 @@ func modelName(members *object) (string, error) {
 	}
 	var buf [128]byte
 	name, ok := unescape(buf[:0], inside)
-	switch {
-	case !ok:
+	if !ok {
 		return "", errModelLiteral
-	case len(name) > maxModel:
-		return "", errModelLong
 	}
 	return string(name), nil
 }

@@ -221,3 +221,19 @@ func TestNoTokenUntilTheRouteIsKnown(t *testing.T) {
 		w.wants("sent on", string(w.received().Body), body)
 	}, clientTokens("ann:ann-secret"))
 }
+
+// [server] max_concurrent_requests: only inference takes a slot. What an operator looks at when all are taken still responds.
+func TestPagesNeedNoSlot(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, surface+"[server]\nmax_concurrent_requests = 1\n"+poolOf(""), func(w *world) {
+		w.provider.Inject("", longJSON.Times(1))
+		defer w.sendOn("", bodyFor(plainModel, false)).Close()
+		w.wants("another request", w.ask("", plainModel, false).status, http.StatusServiceUnavailable)
+		as := http.Header{"X-Shunt-Admin-Token": {adminToken}}
+		for path, want := range map[string]int{
+			"/": 200, "/health": 200, "/healthz": 200, "/livez": 200, "/v1/models": 200, "/routes": 200,
+			"/metrics": 200, "/admin": 303, "/admin/login": 200, "/admin/api/pool": 200,
+		} {
+			w.wants(path, w.get(http.MethodGet, path, as).status, want)
+		}
+	}, withAdmin)
+}

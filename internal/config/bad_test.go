@@ -9,7 +9,7 @@ import (
 // The environment of testdata/*.bad.toml. What must not show up in a message contains "hush".
 var badEnv = []string{
 	"HOME=/home/u", "HUSH=hush", "EMPTY= ", "TWO_LINES=hush-hush-hush-hush-hush-hush\nhush",
-	"LONG=hush-hush-hush-hush-hush-hush-hush", "PAIRS=ann:hush-1, bob:hush-2", "TWICE=ann:hush-1,bob:hush-2,ann:hush-3", "NO_PAIR=ann:hush,hush",
+	"LONG=hush-hush-hush-hush-hush-hush-hush", "PAIRS=ann:hush-1-hush-hush, bob:hush-2-hush-hush", "SHORT=ann:hush-hush-hush-1,bob:hush-hush-hush", "TWICE=ann:hush-1,bob:hush-2,ann:hush-3", "NO_PAIR=ann:hush,hush",
 	"PAIRS_FILE=testdata/pairs.txt",
 }
 

@@ -65,7 +65,7 @@ var serverKeys = []key{
 		doc:     "The provider of every model that is not routed elsewhere.",
 	},
 	{
-		name: "sse_keepalive_seconds", def: `15`,
+		name: "sse_keepalive_seconds", def: `30`,
 		binding: to(seconds(), func(s *Server) *time.Duration { return &s.SSEKeepalive }),
 		doc:     "How long a stream may be silent before a ping is put into it. 0 turns pings off.",
 	},

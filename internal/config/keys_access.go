@@ -52,7 +52,7 @@ var clientKeys = []key{
 	{
 		name: "tokens_env", def: `"SHUNT_CLIENT_TOKENS"`,
 		binding: to(variable, func(c *Clients) *string { return &c.TokensEnv }),
-		doc:     "The name of the environment variable that holds the tokens, as `name:token` pairs with commas between them. It must be set.",
+		doc:     "The name of the environment variable that holds the tokens, as `name:token` pairs with commas between them. It must be set. A token should have at least 16 characters.",
 	},
 }
 
@@ -76,7 +76,7 @@ var adminKeys = []key{
 	{
 		name: "tokens_env", def: `"SHUNT_ADMIN_TOKENS"`, restart: true,
 		binding: to(variable, func(a *Admin) *string { return &a.TokensEnv }),
-		doc:     "The name of the environment variable that holds the tokens, as `name:token` pairs with commas between them. It need not be set if there is another credential.",
+		doc:     "The name of the environment variable that holds the tokens, as `name:token` pairs with commas between them. It need not be set if there is another credential. A token has at least 16 characters.",
 	},
 	{
 		name: "tokens_file", restart: true,
@@ -187,7 +187,7 @@ var headerName = kind[string]{
 	textShape, `the name of a header that nothing else uses, such as "x-shunt-token"`,
 	func(n *node, _ base) (string, error) {
 		name := strings.ToLower(n.text)
-		taken := slices.Contains(takenHeaders, name) || strings.HasPrefix(name, "anthropic-") || strings.HasPrefix(name, "x-forwarded-")
+		taken := slices.Contains(takenHeaders, name) || strings.HasPrefix(name, "anthropic-") || strings.HasPrefix(name, "x-forwarded-") || strings.Contains(name, "x-api-key") // which Claude Code would take for its own
 		if !headerToken.MatchString(name) || taken {
 			return "", errUnexpected
 		}
@@ -215,7 +215,7 @@ var referenced = kind[secret.String]{
 		case !n.reference:
 			return secret.String{}, errUnexpected
 		case len(n.text) < shortestKey:
-			return secret.String{}, errors.New("refers to a key of fewer than 32 characters; make a longer one, as with `openssl rand -hex 32`")
+			return secret.String{}, errors.New("refers to a key of fewer than 32 characters; " + longerToken)
 		case !headerValue.MatchString(n.text):
 			return secret.String{}, errors.New("refers to something with characters that no key has, such as a space or a line break")
 		}

@@ -50,7 +50,7 @@ func TestGoodFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, warnings, err := Load(Options{Path: "testdata/good.toml", Env: []string{
-		"HOME=/home/u", "GATEWAY_HOST=fd00::0:1", "SUBDOMAIN=api", "GATEWAY_KEY=\tsk-gateway\n", "TEAM=dev:t1, ci:t:2", "BOSS=root:t3",
+		"HOME=/home/u", "GATEWAY_HOST=fd00::0:1", "SUBDOMAIN=api", "GATEWAY_KEY=\tsk-gateway\n", "TEAM=dev:t1-of-sixteen-ch, ci:t:2-of-sixteen-c", "BOSS=root:t3-of-sixteen-ch",
 		"READ_KEY=0123456789abcdef0123456789abcdef", "WRITE_KEY=fedcba9876543210fedcba9876543210",
 	}})
 	if err != nil {
@@ -86,10 +86,10 @@ func TestGoodFile(t *testing.T) {
 				TrustForwardedFor: true,
 				TrustedProxies:    []netip.Prefix{netip.MustParsePrefix("10.1.2.0/24"), netip.MustParsePrefix("172.16.0.0/12")},
 			},
-			Clients: Clients{Present: true, Header: "x-team-token", TokensEnv: "TEAM", Tokens: []Token{{"dev", secret.New("t1")}, {"ci", secret.New("t:2")}}},
+			Clients: Clients{Present: true, Header: "x-team-token", TokensEnv: "TEAM", Tokens: []Token{{"dev", secret.New("t1-of-sixteen-ch")}, {"ci", secret.New("t:2-of-sixteen-c")}}},
 			Admin: Admin{
 				Present: true, Header: "x-boss-token", TokensEnv: "BOSS", TokensFile: filepath.Join(dir, "pairs.txt"),
-				Tokens:     []Token{{"root", secret.New("t3")}, {"ann", secret.New("hush-3")}, {"ben", secret.New("hush-4")}},
+				Tokens:     []Token{{"root", secret.New("t3-of-sixteen-ch")}, {"ann", secret.New("hush-3-hush-hush")}, {"ben", secret.New("hush-4-hush-hush")}},
 				ReadKeys:   []Token{{"wall", secret.New("0123456789abcdef0123456789abcdef")}},
 				WriteKeys:  []Token{{"deploy", secret.New("fedcba9876543210fedcba9876543210")}},
 				SessionTTL: time.Minute, PendingTTL: 30 * time.Second,
@@ -118,7 +118,7 @@ func TestGoodFile(t *testing.T) {
 			},
 			{
 				Name: "my_gateway-2", Kind: Anthropic, Auth: APIKey, APIKeyEnv: "GATEWAY_KEY", APIKey: secret.New("sk-gateway"), APIKeyHeader: XAPIKey,
-				BaseURL: &url.URL{Scheme: "http", Host: "gateway.internal:8443", Path: "/api"},
+				BaseURL: &url.URL{Scheme: "https", Host: "gateway.internal:8443", Path: "/api"},
 			},
 		},
 		Log:  Log{Level: slog.LevelDebug, Format: FormatJSON, Requests: "/var/log/shunt/requests.jsonl"},
@@ -139,7 +139,7 @@ func TestDefaults(t *testing.T) {
 		Server: Server{
 			Bind:                  netip.MustParseAddrPort("127.0.0.1:3001"),
 			DefaultProvider:       "anthropic",
-			SSEKeepalive:          15 * time.Second,
+			SSEKeepalive:          30 * time.Second,
 			MaxConcurrentRequests: 1024,
 			AllowedHosts:          []string{},
 			ShutdownTimeout:       30 * time.Second,

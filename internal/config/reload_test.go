@@ -55,7 +55,7 @@ func TestChanged(t *testing.T) {
 		level = "debug"
 		format = "text"
 		requests = "x"
-	`, "A=a:1", "B=b:2")
+	`, "A=a:1", "B=b:two-of-sixteen-ch")
 	const want = "server.bind server.max_concurrent_requests server.limits.max_request_header_bytes server.limits.max_url_length server.timeouts.read_header_ms " +
 		"server.pool.usage_refresh_seconds server.pool.state_path server.access_control.allow_cidrs server.access_control.deny_cidrs " +
 		"server.access_control.trust_forwarded_for server.admin.tokens_env server.admin server.usage server.oauth_usage server.metrics.bind server.metrics " +

@@ -41,7 +41,7 @@ func TestUpstreams(t *testing.T) {
 			Name: "vercel", Preset: "vercel", BaseURL: &url.URL{Scheme: "https", Host: "ai-gateway.vercel.sh"},
 			Auth: APIKey, APIKeyEnv: "OTHER_KEY", APIKey: secret.New("sk-other"), APIKeyHeader: XAPIKey,
 		},
-		{Name: "gateway", BaseURL: &url.URL{Scheme: "http", Host: "gateway.internal:8443", Path: "/api"}, Auth: Passthrough},
+		{Name: "gateway", BaseURL: &url.URL{Scheme: "https", Host: "gateway.internal:8443", Path: "/api"}, Auth: Passthrough},
 	}
 	for i := range providers {
 		p := &providers[i]

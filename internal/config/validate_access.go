@@ -54,7 +54,17 @@ func (l *loader) resolveClients(c *Clients) {
 	if c.Tokens, err = pairs(text); err != nil {
 		l.fail(at, fmt.Sprintf("%s %v", variableTitle(c.TokensEnv), err))
 	}
+	for _, t := range c.Tokens {
+		if len(t.Value.Reveal()) < shortestToken {
+			l.warning(at, fmt.Sprintf("the token of %q has fewer than %d characters and could be guessed; %s", t.Name, shortestToken, longerToken))
+		}
+	}
 }
+
+// shortestToken is how many characters a token has at least that nobody can guess (ADM-1).
+const shortestToken = 16
+
+const longerToken = "make a longer one, as with `openssl rand -hex 32`"
 
 func (l *loader) resolveAdmin(a *Admin) {
 	in := spot{table: "server.admin"}
@@ -65,6 +75,11 @@ func (l *loader) resolveAdmin(a *Admin) {
 		if err != nil {
 			l.fail(at, fmt.Sprintf("%s %v", title, err))
 			known = false
+		}
+		for _, t := range tokens {
+			if len(t.Value.Reveal()) < shortestToken {
+				l.fail(at, fmt.Sprintf("%s has a token for %q of fewer than %d characters, which could be guessed; %s", title, t.Name, shortestToken, longerToken))
+			}
 		}
 		a.Tokens = append(a.Tokens, tokens...)
 	}

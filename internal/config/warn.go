@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"shunt/internal/hosts"
 	"shunt/internal/identity"
 )
 
@@ -32,6 +33,7 @@ func (l *loader) warn() {
 		l.warning(spot{table: "server.access_control"}.of("trusted_proxies"), "has no effect without trust_forwarded_for = true; write that too, or remove it")
 	}
 	l.warnOfAliases()
+	l.warnOfPlainHTTP()
 	l.warnOfHeaders()
 	l.warnOfRoutes()
 }
@@ -103,6 +105,21 @@ func (l *loader) eachPoolAccount(visit func(provider, index int)) {
 		for j := range p.Accounts {
 			visit(i, j) // only a pool has accounts (CFG-42)
 		}
+	}
+}
+
+// warnOfPlainHTTP names the providers that a credential travels to where others can read it.
+func (l *loader) warnOfPlainHTTP() {
+	for i := range l.config.Providers {
+		p := &l.config.Providers[i]
+		if p.BaseURL.Scheme != "http" || hosts.IsLoopback(p.BaseURL.Hostname()) {
+			continue
+		}
+		what := "the credentials of clients"
+		if p.Auth == APIKey {
+			what = "the API key"
+		}
+		l.warning(l.settings(i).baseURL, "sends "+what+" over plain HTTP, which anybody on the way can read; use https, or a provider on this machine")
 	}
 }
 

@@ -71,6 +71,16 @@ func TestWarnings(t *testing.T) {
 			`2: server.access_control.trusted_proxies: has no effect without trust_forwarded_for = true; write that too, or remove it`,
 		}},
 		{"proxies that are trusted", "[server.access_control]\ntrust_forwarded_for = true\ntrusted_proxies = ['10.0.0.0/8']", nil},
+		{"a key over plain HTTP", "[providers.a]\nbase_url = 'http://10.0.0.1:8080'\nauth = 'api_key'\napi_key_env = 'KEY'", []string{
+			`2: providers.a.base_url: sends the API key over plain HTTP, which anybody on the way can read; use https, or a provider on this machine`,
+		}},
+		{"a client's token over plain HTTP", "[providers.a]\nbase_url = 'http://a.example'", []string{
+			`2: providers.a.base_url: sends the credentials of clients over plain HTTP, which anybody on the way can read; use https, or a provider on this machine`,
+		}},
+		{"plain HTTP on this machine", "[providers.a]\nbase_url = 'http://LOCALHOST:8080'\n[providers.b]\nbase_url = 'http://127.0.0.1'\nauth = 'api_key'\napi_key_env = 'KEY'", nil},
+		{"a short client token", "[server.auth]", []string{
+			"1: server.auth.tokens_env: the token of \"ann\" has fewer than 16 characters and could be guessed; make a longer one, as with `openssl rand -hex 32`",
+		}},
 		{"routes that nothing reaches", route("m") + route("n") + route("m") + route("o[1m]"), []string{
 			`9: routes.model: is also routed in line 1, so this route is never used`,
 			`12: routes.model: ends in a long-context mark, which is taken off every model before it is looked for, so this route is never used; write it without`,
@@ -81,7 +91,7 @@ func TestWarnings(t *testing.T) {
 		}},
 	} {
 		file := write(t, c.file)
-		_, warnings, err := Load(Options{Path: file, Env: []string{"KEY=key"}})
+		_, warnings, err := Load(Options{Path: file, Env: []string{"KEY=key", "SHUNT_CLIENT_TOKENS=ann:fifteen-letters,bob:sixteen-letters-"}})
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}

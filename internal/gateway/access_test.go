@@ -29,7 +29,7 @@ type door struct {
 }
 
 // Tokens of the tests: two clients', an admin's, and a read key.
-var tokens = []string{"SHUNT_CLIENT_TOKENS=ann:ann-token, bob:bob-token", "SHUNT_ADMIN_TOKENS=root:root-token", "READ=0123456789abcdef0123456789abcdef"}
+var tokens = []string{"SHUNT_CLIENT_TOKENS=ann:ann-token, bob:bob-token", "SHUNT_ADMIN_TOKENS=root:root-token-of-16", "READ=0123456789abcdef0123456789abcdef"}
 
 // threeWays has an upstream of each kind of credential, and a chain that begins with the client's own.
 const threeWays = `
@@ -138,7 +138,7 @@ func TestClientTokens(t *testing.T) {
 		"empty":                  {[]string{"X-Team-Token: "}, ""},
 		"basic":                  {[]string{"Authorization: Basic bob-token"}, ""},
 		"the usual header":       {[]string{"X-Shunt-Token: ann-token"}, ""},
-		"an admin's":             {[]string{"X-Team-Token: root-token", "X-Shunt-Admin-Token: root-token"}, ""},
+		"an admin's":             {[]string{"X-Team-Token: root-token-of-16", "X-Shunt-Admin-Token: root-token-of-16"}, ""},
 		"a read key":             {[]string{"X-Api-Key: 0123456789abcdef0123456789abcdef"}, ""},
 		"the pair":               {[]string{"X-Team-Token: ann:ann-token"}, ""},
 		"the client's own, only": {[]string{"Authorization: Bearer theirs"}, ""},
@@ -210,8 +210,8 @@ func TestOwnTokensStayHere(t *testing.T) {
 		{[]string{"Authorization: ann-token"}, nil},
 		{[]string{"Authorization: Token\tann-token"}, nil},
 		{[]string{"Authorization: Bearer theirs", "X-Api-Key: bob-token"}, []string{"Authorization: Bearer theirs"}},
-		{[]string{"X-Api-Key: root-token"}, nil},
-		{[]string{"Authorization: Bearer root-token"}, nil},
+		{[]string{"X-Api-Key: root-token-of-16"}, nil},
+		{[]string{"Authorization: Bearer root-token-of-16"}, nil},
 		{[]string{"X-Api-Key: " + key, "Authorization: Bearer " + key}, nil},
 		{[]string{"X-Api-Key: their-key", "X-Api-Key: bob-token"}, nil},
 		{[]string{"Authorization: Bearer ann:ann-token"}, nil},
@@ -243,7 +243,7 @@ func TestOwnTokensStayHere(t *testing.T) {
 	// A reload takes the table away; the admin surface is still what it was.
 	d.config = d.load(threeWays)
 	d.gateway.Swap(d.state())
-	if d.send("/v1/messages", "pass", local, "X-Api-Key: root-token", "X-Boss: root-token"); len(d.shown) > 0 {
+	if d.send("/v1/messages", "pass", local, "X-Api-Key: root-token-of-16", "X-Boss: root-token-of-16"); len(d.shown) > 0 {
 		t.Errorf("after a reload: %v", d.shown)
 	}
 }

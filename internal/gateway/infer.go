@@ -68,7 +68,7 @@ func (g *Gateway) serve(w http.ResponseWriter, s *running, r *upstream.Request, 
 		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, err.Error())}
 	}
 	if !utf8.ValidString(scan.Model) {
-		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, "model: is not valid UTF-8")}
+		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, "model is not valid UTF-8")}
 	}
 	r.Scan = scan
 	r.Record.Model, r.Record.Stream = scan.Model, scan.Stream
@@ -77,7 +77,7 @@ func (g *Gateway) serve(w http.ResponseWriter, s *running, r *upstream.Request, 
 	}
 	targets := s.Config.Route(scan.Model)
 	if targets[0].Model == "" {
-		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, "model: is empty except for its suffix")}
+		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, "model is empty but for its suffix")}
 	}
 	if unauthenticated && s.spends(targets) {
 		return upstream.Outcome{Failure: s.needsToken()}
