@@ -31,7 +31,7 @@ func examples(t *testing.T, document, language string) []string {
 
 // The configurations that the README shows are good ones.
 func TestReadmeConfigurations(t *testing.T) {
-	env := []string{"HOME=" + t.TempDir(), "ANTHROPIC_API_KEY=key", "SHUNT_ADMIN_TOKENS=me:an-admin-token-that-is-long-enough", "SHUNT_CLIENT_TOKENS=ann:token"}
+	env := []string{"HOME=" + t.TempDir(), "ANTHROPIC_API_KEY=key", "SHUNT_ADMIN_TOKENS=me:an-admin-token-that-is-long-enough", "SHUNT_CLIENT_TOKENS=ann:a-token-that-is-long-enough"}
 	for _, example := range examples(t, "README.md", "toml") {
 		file := filepath.Join(t.TempDir(), "shunt.toml")
 		if err := os.WriteFile(file, []byte(example), 0o600); err != nil {

@@ -47,6 +47,9 @@ func FuzzWire(f *testing.F) {
 		f.Add("Cookie: c\r\nExpect: 100-continue\r\nForwarded: for=1\r\nX-Forwarded-For: 1\r\nX-Forwarded: 2\r\nX-Real-IP: 1\r\nVia: 1.1 x\r\n"+
 			"X-Shunt-Token: t\r\nTE: trailers\r\nUpgrade: h2c\r\nKeep-Alive: 1\r\nProxy-Authorization: p\r\nProxy-Connection: keep-alive\r\n"+
 			"Content-Length: 5\r\nTrailer: X-T\r\nPragma: no-cache\r\n", small, "claude-x", "", "", way)
+		f.Add("CF-Connecting-IP: 1\r\nCf: 1\r\nCDN-Loop: x\r\nTrue-Client-IP: 1\r\nX-Client-IP: 1\r\nX-Clients: 1\r\nX-Envoy-Id: 1\r\nX-Amzn-Trace-Id: 1\r\n"+
+			"X-Amz-Date: 1\r\nFly-Region: x\r\nX-Vercel-Id: 1\r\nX-Auth-Request-User: me\r\nTailscale-User-Name: me\r\nX-Goog-IAP-JWT-Assertion: j\r\n"+
+			"X-Goog-Api-Key: k\r\nX-MS-CLIENT-PRINCIPAL: p\r\n", small, "claude-x", "", "", way)
 		f.Add("Transfer-Encoding: chunked\r\nUser-Agent:\r\nX-Folded: a\r\n b\r\n", small, "claude-x", "", "", way)
 	}
 	transport := NewTransport(nil)
@@ -129,17 +132,24 @@ func plainly(t *testing.T, client *http.Request, base *url.URL, scan anthropic.R
 	for _, name := range []string{
 		"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding",
 		"upgrade", "content-length", "host", "cookie", "expect", "forwarded", "x-real-ip", "via",
+		"cdn-loop", "true-client-ip", "x-client-ip", "x-cluster-client-ip",
 	} {
 		h.Del(name)
 	}
 	for name := range h {
-		if lower := strings.ToLower(name); strings.HasPrefix(lower, "x-forwarded-") || strings.HasPrefix(lower, "x-shunt-") {
-			h.Del(name)
+		for _, prefix := range []string{
+			"x-forwarded-", "x-shunt-", "cf-", "x-envoy-", "x-amzn-", "fly-", "x-vercel-", "x-auth-request-", "tailscale-user-", "x-goog-iap-",
+			"x-goog-authenticated-user-", "x-ms-client-",
+		} {
+			if strings.HasPrefix(strings.ToLower(name), prefix) {
+				h.Del(name)
+			}
 		}
 	}
 	if way != asClient { // WIRE-1, WIRE-2
 		h.Del("Authorization")
 		h.Del("X-Api-Key")
+		h.Del("X-Goog-Api-Key")
 	}
 	switch way {
 	case asPooled:
