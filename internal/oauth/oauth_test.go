@@ -92,7 +92,8 @@ func TestRefreshReplies(t *testing.T) {
 	}
 }
 
-// TOK-7, TOK-7b: only an error field of invalid_grant says that the login is over; no prose does.
+// TOK-7, TOK-7a, TOK-7b: only an error field of invalid_grant in a 400, 401 or 403 says that the login is over; no prose
+// does, and no other status.
 func TestRefreshErrors(t *testing.T) {
 	for _, tt := range []struct {
 		status  int
@@ -102,7 +103,14 @@ func TestRefreshErrors(t *testing.T) {
 	}{
 		{400, `{"error":"invalid_grant","error_description":"x"}`, true, "the token endpoint answered 400 (invalid_grant)"},
 		{401, `{"error":"invalid_grant"}`, true, "the token endpoint answered 401 (invalid_grant)"},
-		{200, `{"error":"invalid_grant"}`, true, "the token endpoint answered 200 (invalid_grant)"},
+		{403, `{"error":"invalid_grant"}`, true, "the token endpoint answered 403 (invalid_grant)"},
+		{200, `{"error":"invalid_grant"}`, false, "the token endpoint answered 200 (invalid_grant)"},
+		{302, `{"error":"invalid_grant"}`, false, "the token endpoint answered 302 (invalid_grant)"},
+		{404, `{"error":"invalid_grant"}`, false, "the token endpoint answered 404 (invalid_grant)"},
+		{422, `{"error":"invalid_grant"}`, false, "the token endpoint answered 422 (invalid_grant)"},
+		{429, `{"error":"invalid_grant"}`, false, "the token endpoint answered 429 (invalid_grant)"},
+		{500, `{"error":"invalid_grant"}`, false, "the token endpoint answered 500 (invalid_grant)"},
+		{503, `{"error":"invalid_grant"}`, false, "the token endpoint answered 503 (invalid_grant)"},
 		{400, `{"error":"invalid_request","error_description":"invalid_grant"}`, false, "the token endpoint answered 400 (invalid_request)"},
 		{400, `{"type":"error","error":{"type":"invalid_grant"}}`, false, "the token endpoint answered 400"},
 		{400, `{"error":"Refresh token r1 not found"}`, false, "the token endpoint answered 400"},

@@ -45,9 +45,14 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("the token endpoint answered %d", e.Status)
 }
 
-// Is makes an answer with the code invalid_grant an [ErrInvalidGrant].
+// Is reports whether the response is an [ErrInvalidGrant]. Only a 400, 401 or 403 judges the token: the same word in a
+// 429 or a 5xx comes from an endpoint in trouble (TOK-7a).
 func (e *StatusError) Is(target error) bool {
-	return target == ErrInvalidGrant && e.Code == "invalid_grant"
+	switch e.Status {
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
+		return target == ErrInvalidGrant && e.Code == "invalid_grant"
+	}
+	return false
 }
 
 // Grant is what the provider gave for a refresh token, or for the code of a login.
