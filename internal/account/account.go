@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"shunt/internal/identity"
 	"shunt/internal/secret"
@@ -25,6 +26,10 @@ var (
 	ErrNeedsLogin     = errors.New("the account needs a new login")
 	ErrNotRefreshable = errors.New("the credential cannot be refreshed")
 	ErrClosed         = errors.New("shutting down")
+
+	// ErrRefreshSpent is the error of [Account.Renew] while the provider refuses even tokens that it has just issued (TOK-9).
+	ErrRefreshSpent = errors.New("the provider also refused a token from a refresh after a 401, so there is no other refresh " +
+		"until a request succeeds, the login changes, or 10 minutes have passed")
 
 	errExpired = errors.New("the token has expired")
 	errNoOther = errors.New("there is no other token than the one that was refused")
@@ -70,10 +75,15 @@ func (a *Account) Refreshable() bool {
 // NeedsLogin reports whether only a person can bring the account back, and why (TOK-7).
 func (a *Account) NeedsLogin() (reason string, needed bool) { return a.source.needsLogin() }
 
-// Token returns a token that is fresh, after a refresh if need be (TOK-1). While refreshes fail, a token that has not
-// expired is still returned (TOK-7c). The end of ctx ends the wait, never the refresh (TOK-5).
+// unexpiredWait is how long a request waits for a refresh while the present token would still do (TOK-1b).
+const unexpiredWait = time.Second
+
+// Token returns a token that is fresh, after a refresh if need be (TOK-1). A token that has not expired is returned after
+// at most a second, whatever the refresh waits for (TOK-1b), and while refreshes fail (TOK-7c). The end of ctx ends the
+// wait, never the refresh (TOK-5).
 func (a *Account) Token(ctx context.Context) (Token, error) {
-	s, now := a.source, a.source.keeper.clock.Now()
+	s, clock := a.source, a.source.keeper.clock
+	now := clock.Now()
 	c, err := s.usable()
 	switch {
 	case err != nil:
@@ -84,27 +94,44 @@ func (a *Account) Token(ctx context.Context) (Token, error) {
 	case !c.refreshable() || c.fresh(now) || !c.expired(now) && s.resting(now):
 		return c.access, nil
 	}
-	failure := s.renew(ctx, c.access)
+	wait, stop := ctx, func() {}
+	if !c.expired(now) {
+		wait, stop = context.WithTimeout(ctx, clock.Scale(unexpiredWait))
+	}
+	defer stop()
+	failure := s.renew(wait, c.access, scheduled)
 	c, err = s.usable()
-	if err == nil && !c.expired(s.keeper.clock.Now()) {
+	if err == nil && c.expired(clock.Now()) && wait.Err() != nil && ctx.Err() == nil {
+		failure = s.renew(ctx, c.access, scheduled) // it expired during the wait
+		c, err = s.usable()
+	}
+	if err == nil && !c.expired(clock.Now()) {
 		return c.access, nil
 	}
 	return Token{}, a.failed(cmp.Or(failure, err, errExpired))
 }
 
 // Renew returns a token in place of one that the provider refused with 401: the file's, if that holds another by now,
-// else one from a refresh (TOK-4). The end of ctx ends the wait, never the refresh.
+// else one from a refresh (TOK-4). It returns an [ErrRefreshSpent] at once if the last such refresh has not helped
+// (TOK-9). The end of ctx ends the wait, never the refresh.
 func (a *Account) Renew(ctx context.Context, rejected Token) (Token, error) {
 	s := a.source
 	good := func(c credential) bool { return c.access != rejected && !c.expired(s.keeper.clock.Now()) }
 	c, err := s.usable()
 	if err == nil && !good(c) {
-		if err = s.renew(ctx, c.access); err == nil {
+		failure := errNoOther
+		if s.refreshSpent() {
+			failure = ErrRefreshSpent
+			err = s.reread(context.WithoutCancel(ctx))
+		} else {
+			err = s.renew(ctx, c.access, forced)
+		}
+		if err == nil {
 			c, err = s.usable()
 		}
-	}
-	if err == nil && !good(c) {
-		err = errNoOther
+		if err == nil && !good(c) {
+			err = failure
+		}
 	}
 	if err != nil {
 		return Token{}, a.failed(err)
@@ -116,7 +143,8 @@ func (a *Account) Renew(ctx context.Context, rejected Token) (Token, error) {
 // is a newer one by now. Until the credential changes or works again nothing is refreshed (TOK-7).
 func (a *Account) MarkNeedsLogin(used Token, reason string) { a.source.markNeedsLogin(used, reason) }
 
-// Confirm records that a request with this token was answered with 2xx, which takes the mark off the account (TOK-7).
+// Confirm records a 2xx for a request with this token, which clears the account's mark (TOK-7) and lets a later 401 cause
+// a refresh again (TOK-9).
 func (a *Account) Confirm(used Token) { a.source.confirm(used) }
 
 func (a *Account) failed(err error) error {

@@ -97,6 +97,6 @@ func (k *Keeper) takeTurn(ctx context.Context) {
 	}
 	if next != nil {
 		c, _ := next.usable()
-		_, _ = next.start(c.access) // it reports its own failure
+		_, _ = next.start(c.access, scheduled) // it reports its own failure
 	}
 }

@@ -65,6 +65,7 @@ type Keeper struct {
 	gate       gate
 	pace       pace
 	successors successors
+	unproven   unproven
 
 	changes chan struct{} // see Changes
 	rewatch chan struct{} // the watch list has changed
@@ -109,6 +110,7 @@ func NewKeeper(o Options) *Keeper {
 		gate:       gate{held: map[string]chan struct{}{}},
 		pace:       pace{clock: o.Clock, distance: onDemandDistance},
 		successors: newSuccessors(),
+		unproven:   unproven{clock: o.Clock, since: map[identity.Key]time.Time{}},
 		changes:    make(chan struct{}, 1),
 		rewatch:    make(chan struct{}, 1),
 		warned:     map[string]bool{},

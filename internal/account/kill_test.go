@@ -254,6 +254,7 @@ func childMain() bool {
 	token, err := a.Token(ctx)
 	for err == nil {
 		if err = use(ctx, url, token); err == nil {
+			a.Confirm(token)
 			token, err = a.Renew(ctx, token)
 		}
 	}

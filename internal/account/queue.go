@@ -2,12 +2,14 @@ package account
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"shunt/internal/clock"
+	"shunt/internal/identity"
 	"shunt/internal/secret"
 )
 
@@ -112,4 +114,43 @@ func (s successors) of(c credential) (latest credential, spent bool) {
 		c, spent = next, true
 	}
 	return c, spent
+}
+
+// unprovenFor is how long a 401 causes no other refresh of an identity whose last one has not helped (TOK-9).
+const unprovenFor = 10 * time.Minute
+
+// unproven remembers the identities that had a refresh after a 401 and no success since (TOK-9). Its lock is taken after a
+// source's.
+type unproven struct {
+	clock clock.Clock
+
+	mu    sync.Mutex
+	since map[identity.Key]time.Time
+}
+
+func (u *unproven) add(keys []identity.Key) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, key := range keys {
+		u.since[key] = u.clock.Now()
+	}
+}
+
+// clear forgets identities: a request succeeded, or they have a new credential.
+func (u *unproven) clear(keys []identity.Key) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, key := range keys {
+		delete(u.since, key)
+	}
+}
+
+// has reports whether any of the identities is unproven.
+func (u *unproven) has(keys []identity.Key) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.ContainsFunc(keys, func(key identity.Key) bool {
+		since, ok := u.since[key]
+		return ok && u.clock.Now().Before(since.Add(unprovenFor))
+	})
 }

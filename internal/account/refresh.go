@@ -22,19 +22,33 @@ const (
 	demandRest = 2 * time.Second
 )
 
+// cause is why a refresh is wanted.
+type cause bool
+
+const (
+	scheduled cause = false // the token is about to expire, or has
+	forced    cause = true  // a 401 (TOK-9)
+)
+
 // flight is one refresh, which all who need it wait for.
 type flight struct {
 	done chan struct{}
 	err  error // valid after done
+
+	began cause
+
+	// The source's lock guards these.
+	rejected bool // a token was refused that this refresh is to replace
+	rotated  bool // the provider has issued another
 }
 
 // renew has the token old replaced and waits for it. Only one refresh of a source runs at a time; whoever comes while it
 // runs shares its result. It ends with ctx; the refresh does not.
-func (s *source) renew(ctx context.Context, old Token) error {
+func (s *source) renew(ctx context.Context, old Token, why cause) error {
 	if s.store == nil {
 		return ErrNotRefreshable
 	}
-	f, err := s.start(old)
+	f, err := s.start(old, why)
 	if err != nil {
 		return err
 	}
@@ -47,15 +61,17 @@ func (s *source) renew(ctx context.Context, old Token) error {
 }
 
 // start begins a refresh, or returns the one that runs.
-func (s *source) start(old Token) (*flight, error) {
+func (s *source) start(old Token, why cause) (*flight, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.flight != nil {
+		s.flight.rejected = s.flight.rejected || why == forced
+		s.noteUnproven(s.flight)
 		return s.flight, nil
 	}
-	f := &flight{done: make(chan struct{})}
+	f := &flight{done: make(chan struct{}), began: why, rejected: why == forced}
 	if !s.keeper.spawn(func() {
-		f.err = s.refresh(old)
+		f.err = s.refresh(f, old)
 		s.mu.Lock()
 		s.flight = nil
 		s.mu.Unlock()
@@ -67,9 +83,24 @@ func (s *source) start(old Token) (*flight, error) {
 	return f, nil
 }
 
+// noteUnproven records that a refresh has answered a 401, once both have happened. The caller holds mu.
+func (s *source) noteUnproven(f *flight) {
+	if f.rejected && f.rotated {
+		s.keeper.unproven.add(s.keys)
+	}
+}
+
+// refreshSpent reports whether a 401 must not cause a refresh, because the last one that did has not helped (TOK-9). A
+// token that has expired is refreshed for that reason, not for the 401.
+func (s *source) refreshSpent() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current.refreshable() && !s.current.expired(s.keeper.clock.Now()) && s.keeper.unproven.has(s.keys)
+}
+
 // refresh replaces the token old, unless that has happened already: by an alias, or by another process (TOK-4). What it
 // waits for ends when the keeper closes, but from the moment the refresh token is sent nothing is given up (TOK-5).
-func (s *source) refresh(old Token) error {
+func (s *source) refresh(f *flight, old Token) error {
 	ctx := s.keeper.ctx
 	leave, err := s.keeper.gate.enter(ctx, s.labels()...)
 	if err != nil {
@@ -102,11 +133,13 @@ func (s *source) refresh(old Token) error {
 		return nil
 	case !c.refreshable():
 		return ErrNotRefreshable
+	case f.began == forced && s.refreshSpent(): // by an alias, which held the gate
+		return ErrRefreshSpent
 	}
 	if err := cmp.Or(s.forbidden(), s.justFailed()); err != nil {
 		return err
 	}
-	return s.exchange(ctx, c)
+	return s.exchange(ctx, f, c)
 }
 
 // lock takes the lock of the document, which other processes respect.
@@ -117,7 +150,7 @@ func (s *source) lock(ctx context.Context) (unlock func(), err error) {
 }
 
 // exchange sends the refresh token and makes what comes back durable before anybody may use it (TOK-5).
-func (s *source) exchange(ctx context.Context, c credential) error {
+func (s *source) exchange(ctx context.Context, f *flight, c credential) error {
 	k := s.keeper
 	sent := k.clock.Now()
 	grant, err := k.oauth.Refresh(ctx, c.refresh)
@@ -149,13 +182,16 @@ func (s *source) exchange(ctx context.Context, c credential) error {
 		renewed.refresh = c.refresh
 	}
 	s.mu.Lock()
+	f.rotated = true
+	s.noteUnproven(f) // before the token can be used, and so succeed
+	rejected := f.rejected
 	if sameTokens(s.current, c) { // else somebody logged in again meanwhile
 		s.rotated = &renewed
 	}
 	s.mu.Unlock()
 	k.successors.add(c, renewed)
 	s.write(ctx)
-	k.follow(s, c, renewed)
+	k.follow(s, c, renewed, rejected)
 	k.log.Info("token refreshed", "account", s.title(), "expires", renewed.expires.Round(time.Second))
 	return nil
 }
@@ -216,7 +252,7 @@ func (k *Keeper) refuse(refresh Token) {
 }
 
 // follow gives the renewed credential to the other sources of the spent one (TOK-7e). Run writes it into their files.
-func (k *Keeper) follow(leader *source, spent, renewed credential) {
+func (k *Keeper) follow(leader *source, spent, renewed credential, rejected bool) {
 	if spent.refresh == renewed.refresh {
 		return
 	}
@@ -229,6 +265,9 @@ func (k *Keeper) follow(leader *source, spent, renewed credential) {
 		if hit {
 			s.rotated = &renewed
 			s.adopt(renewed)
+			if rejected {
+				k.unproven.add(s.keys)
+			}
 		}
 		s.mu.Unlock()
 		if hit {

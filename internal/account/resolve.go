@@ -205,8 +205,12 @@ func (k *Keeper) settle(entries []*entry, store []*source) {
 		s.untold = s.untold && !news
 		s.mu.Unlock()
 		s.report()
+		if !news {
+			continue
+		}
+		k.unproven.clear(keys[s])
 		for _, key := range keys[s] {
-			if news && k.seen[key] && k.onChange != nil {
+			if k.seen[key] && k.onChange != nil {
 				k.onChange(key)
 			}
 		}

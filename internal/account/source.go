@@ -168,6 +168,7 @@ func (s *source) learn(d document, version state.Version, problem error) (news, 
 	default:
 		s.onDisk, s.rotated, s.writeErr = d.credential, nil, nil
 		s.adopt(d.credential)
+		s.keeper.unproven.clear(s.keys)
 		changed = true
 	}
 	return news, changed
@@ -219,9 +220,13 @@ func (s *source) markNeedsLogin(used Token, reason string) {
 
 func (s *source) confirm(used Token) {
 	s.mu.Lock()
-	over := s.mark != "" && used == s.current.access
+	current := used == s.current.access
+	over := current && s.mark != ""
 	if over {
 		s.mark = ""
+	}
+	if current {
+		s.keeper.unproven.clear(s.keys)
 	}
 	s.mu.Unlock()
 	if over {
