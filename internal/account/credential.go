@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"shunt/internal/secret"
+	"shunt/internal/userfile"
 )
 
 // freshFor is how long a token must still be good to be used without a refresh (TOK-1).
@@ -61,7 +62,11 @@ type document struct {
 }
 
 // parse reads a credentials file. Its error says for a person why the file cannot be used, and never quotes it (TOK-7e).
-func parse(text []byte) (document, error) {
+func parse(content []byte) (document, error) {
+	text, err := userfile.Text(content)
+	if err != nil {
+		return document{}, fmt.Errorf("the file %w", err)
+	}
 	if len(bytes.TrimSpace(text)) == 0 {
 		return document{}, errors.New("the file is empty")
 	}

@@ -37,7 +37,9 @@ func TestParseRefuses(t *testing.T) {
 		`{"claudeAiOauth":{"accessToken":"s3crét"}}`:                                        "accessToken holds white space or characters that no token has (was it pasted with a line break?)",
 		`{"claudeAiOauth":{"accessToken":"s3cret","refreshToken":"s3c ret"}}`:               "refreshToken holds white space or characters that no token has (was it pasted with a line break?)",
 		`{"claudeAiOauth":` + strings.Repeat(`[`, 20000) + strings.Repeat(`]`, 20000) + `}`: "the file is no valid JSON (truncated?)",
-		"\ufeff" + `{"claudeAiOauth":{"accessToken":"s3cret"}}`:                             "the file is no valid JSON (truncated?)",
+		"\xff\xfe{\x00":  "the file is UTF-16 text; save it as UTF-8",
+		"\ufeff\ufeff{}": "the file is no valid JSON (truncated?)",
+		"\ufeff":         "the file is empty",
 	} {
 		if _, err := parse([]byte(text)); err == nil || err.Error() != want {
 			t.Errorf("%.80q: %v, want %s", text, err, want)
@@ -56,6 +58,7 @@ func TestParse(t *testing.T) {
 		`{"claudeAiOauth":{"accessToken":"a","refreshToken":null,"expiresAt":-1}}`:                     {access: secret.New("a")},
 		`{"claudeAiOauth":{"accessToken":"a","expiresAt":1e308}}`:                                      {access: secret.New("a"), expires: time.UnixMilli(1 << 52)},
 		`{"claudeAiOauth":{"accessToken":"old","accessToken":"a"}}`:                                    {access: secret.New("a")},
+		"\ufeff" + `{"claudeAiOauth":{"accessToken":"a","refreshToken":"r"}}`:                          {access: secret.New("a"), refresh: secret.New("r")}, // TOK-7f
 		`{"claudeAiOauth":{"accessToken":"a","refreshToken":"r","shuntCredentialKind":"setup_token"}}`: {access: secret.New("a"), refresh: secret.New("r"), setup: true},
 	} {
 		d, err := parse([]byte(text))
@@ -128,6 +131,7 @@ func FuzzCredentials(f *testing.F) {
 		"{\n \"a\" : [1, 2] ,\n\"claudeAiOauth\"\t: { \"accessToken\" : \"a\" , \"x\" : {} } }",
 		`{"claudeAiOauth":{"accessToken":"a","accessToken":"b"},"claudeAiOauth":{"expiresAt":-0,"accessToken":"c"}}`,
 		`{"":"","claudeAiOauth":{"\"":"","accessToken":"\u0061"}}`, `{}`, `[`, ``,
+		"\ufeff{\"claudeAiOauth\":{\"accessToken\":\"a\"}}", "\xff\xfe{\x00",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -155,7 +159,7 @@ func FuzzCredentials(f *testing.F) {
 func foreign(t *testing.T, text []byte) map[string]json.RawMessage {
 	t.Helper()
 	var top, login map[string]json.RawMessage
-	if err := json.Unmarshal(text, &top); err != nil {
+	if err := json.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &top); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal(top["claudeAiOauth"], &login); err != nil {

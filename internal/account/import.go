@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"shunt/internal/state"
+	"shunt/internal/userfile"
 )
 
 // maxClaudeConfig is the most bytes of Claude Code's global configuration that are read: it holds histories.
@@ -109,14 +110,18 @@ func readOrigin(ctx context.Context, path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return doc.Data, nil
+	return d.text, nil
 }
 
 // ownerIn is whose login it is, as far as Claude Code's global configuration says.
 func ownerIn(path string) (uuid, organization string, err error) {
-	text, err := readRegular(path)
+	content, err := readRegular(path)
 	if err != nil {
 		return "", "", fmt.Errorf("whose login it is cannot be known: %w", err)
+	}
+	text, err := userfile.Text(content)
+	if err != nil {
+		return "", "", fmt.Errorf("whose login it is cannot be known: %s %w", path, err)
 	}
 	var config struct {
 		OAuthAccount struct {

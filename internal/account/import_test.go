@@ -45,6 +45,8 @@ func TestImport(t *testing.T) {
 		claudeLogin: strings.TrimSuffix(claudeLogin, "}") + `,"shuntAccountUuid":"u-1","shuntOrganizationUuid":"o-1"}`,
 		"{\n  \"a\": 1.50,\n  \"claudeAiOauth\" : {\"refreshToken\":\"tok-r\",\"accessToken\":\"tok-a\"}\n}\n": "{\n  \"a\": 1.50,\n  \"claudeAiOauth\" : {\"refreshToken\":\"tok-r\",\"accessToken\":\"tok-a\"}," +
 			"\n  \"shuntAccountUuid\" : \"u-1\",\n  \"shuntOrganizationUuid\" : \"o-1\"\n}\n",
+		// TOK-7f
+		"\ufeff" + claudeLogin: strings.TrimSuffix(claudeLogin, "}") + `,"shuntAccountUuid":"u-1","shuntOrganizationUuid":"o-1"}`,
 		`{"shuntAccountUuid":"old","claudeAiOauth":{"accessToken":"tok-a","refreshToken":"tok-r"}}`: `{"shuntAccountUuid":"u-1",` +
 			`"claudeAiOauth":{"accessToken":"tok-a","refreshToken":"tok-r"},"shuntOrganizationUuid":"o-1"}`,
 	} {
@@ -82,6 +84,7 @@ func TestImportConfigurations(t *testing.T) {
 		"an odd form":       `{"oauthAccount":{"accountUuid":"u-1","organizationUuid":"no uuid!"}}`,
 		"no organization":   `{"oauthAccount":{"accountUuid":"u-1"}}`,
 		"null organization": `{"oauthAccount":{"accountUuid":"u-1","organizationUuid":null}}`,
+		"byte-order mark":   "\ufeff" + `{"oauthAccount":{"accountUuid":"u-1"}}`, // TOK-7f
 	} {
 		s := openStore(t)
 		if err := s.Import(t.Context(), "work", originOf(t, claudeLogin, config)); err != nil {

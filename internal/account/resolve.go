@@ -55,6 +55,9 @@ func (k *Keeper) Resolve(sets map[string][]Spec) (accounts map[string][]*Account
 			w.unusable(e)
 		}
 	}
+	for _, e := range entries {
+		w.exposed(e.source)
+	}
 	identify(entries, store, &w)
 	k.settle(entries, store)
 	w.aliases(entries)

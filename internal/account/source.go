@@ -50,11 +50,12 @@ type source struct {
 	failedAt   time.Time     // when the last of them did
 	restUntil  time.Time     // no refresh in the background before
 
-	flight *flight // the refresh that runs
-	warned state.Version
-	titles []string // the entries that lead here, "provider/name"
-	keys   []identity.Key
-	untold bool // the credential changed before anybody could be told whose it is
+	flight  *flight // the refresh that runs
+	warned  state.Version
+	exposed map[string]bool // the modes that have been warned of; only for Resolve
+	titles  []string        // the entries that lead here, "provider/name"
+	keys    []identity.Key
+	untold  bool // the credential changed before anybody could be told whose it is
 }
 
 // unreadable is an error that says nothing of the document: the disk failed, or for now forbids reading.

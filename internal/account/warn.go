@@ -8,6 +8,7 @@ import (
 	"shunt/internal/identity"
 	"shunt/internal/secret"
 	"shunt/internal/state"
+	"shunt/internal/userfile"
 )
 
 // warner collects the warnings of one Resolve that no earlier one has given.
@@ -37,6 +38,30 @@ func (w *warner) unusable(e *entry) {
 	if _, problem := e.source.usable(); problem != nil && e.source.warnDue() {
 		w.news = append(w.news, fmt.Sprintf("account %s has no credential: %v", e.title(), problem))
 	}
+}
+
+// exposed warns of a file with a login that other users can get at, once for each version of it (TOK-8b).
+func (w *warner) exposed(s *source) {
+	if s.store == nil {
+		return
+	}
+	s.mu.Lock()
+	version, usable := string(s.seen), s.problem == nil
+	s.mu.Unlock()
+	present := map[string]bool{}
+	if usable {
+		for _, exposure := range userfile.Exposures(s.String()) {
+			text := exposure.String()
+			about := text
+			if !exposure.Dir {
+				about += version
+			}
+			if present[about] = true; !s.exposed[about] && !slices.Contains(w.news, text) {
+				w.news = append(w.news, text)
+			}
+		}
+	}
+	s.exposed = present
 }
 
 // aliases warns of entries of one pool that are the same account (ID-3, CFG-45). Where the configuration alone tells,

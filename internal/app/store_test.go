@@ -166,7 +166,7 @@ func TestStoreSkipsWhatCannotBeUsed(t *testing.T) {
 		"white space":  {content(" \n"), "is empty"},
 		"half-written": {content(`{"claudeAiOauth":{"accessToken":"sk-ant-oat01-ha`), "no valid JSON"},
 		"a list":       {content(`[]`), "no JSON object"},
-		"BOM":          {content("\ufeff" + `{"claudeAiOauth":{"accessToken":"sk-ant-oat01-x","expiresAt":4102444800000}}`), "no valid JSON"},
+		"UTF-16":       {content("\xff\xfe{\x00}\x00"), "is UTF-16 text; save it as UTF-8"},
 		"plug-in only": {content(plugin), "no claudeAiOauth login"},
 		"null login":   {content(`{"claudeAiOauth":null}`), "no claudeAiOauth login"},
 		"no token":     {content(`{"claudeAiOauth":{"refreshToken":"sk-ant-ort01-lonely"}}`), "no accessToken"},

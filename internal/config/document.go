@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"slices"
 	"sort"
@@ -43,13 +42,8 @@ type node struct {
 // parseDocument reads TOML into its root table. The only error is a syntax error, which includes a key defined twice
 // (CFG-2: it stands alone).
 func parseDocument(data []byte) (*node, *Problem) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if at := invalidUTF8(data); at >= 0 {
-		message := "is not UTF-8 text; save it as UTF-8"
-		if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
-			message = "is UTF-16 text; save it as UTF-8"
-		}
-		return nil, &Problem{Line: newlines(data).line(at), Message: message}
+		return nil, &Problem{Line: newlines(data).line(at), Message: "is not UTF-8 text; save it as UTF-8"}
 	}
 	// The library's decoder checks what its syntax tree leaves open: keys defined twice, impossible dates, numbers out of range.
 	var discard map[string]any

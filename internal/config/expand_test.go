@@ -12,6 +12,10 @@ func TestExpand(t *testing.T) {
 	if err := os.WriteFile(file, []byte("\n from file ${A}\n\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	marked := filepath.Join(t.TempDir(), "marked") // TOK-7f
+	if err := os.WriteFile(marked, []byte("\ufeff secret\r\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	env := map[string]string{"A": "one", "_b2": "${A}", "EMPTY": ""}
 	for _, c := range []struct{ text, want string }{
 		{"", ""},
@@ -25,6 +29,7 @@ func TestExpand(t *testing.T) {
 		{"$$${A}", "$${A}"},
 		{"$${", "${"},
 		{"${file:" + file + "}", "from file ${A}"},
+		{"${file:" + marked + "}", "secret"},
 		{"$${file:" + file + "}", "${file:" + file + "}"},
 	} {
 		if got, err := expand(c.text, env); err != nil || got != c.want {

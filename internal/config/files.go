@@ -6,6 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"shunt/internal/userfile"
 )
 
 // maxFile bounds the configuration file and each file that a reference names, in bytes.
@@ -13,7 +15,7 @@ const maxFile = 1 << 20
 
 var errTooLarge = fmt.Errorf("is larger than %d bytes", maxFile)
 
-// readFile reads a regular file of at most [maxFile] bytes. Its errors complete a sentence that begins with the file.
+// readFile reads a regular file of at most [maxFile] bytes, without a byte-order mark (TOK-7f). Its errors complete a sentence that begins with the file.
 func readFile(path string) ([]byte, error) {
 	// Looked at before it is opened, because opening a named pipe waits for a writer.
 	info, err := os.Stat(path)
@@ -38,7 +40,7 @@ func readFile(path string) ([]byte, error) {
 	if len(data) > maxFile {
 		return nil, errTooLarge
 	}
-	return data, nil
+	return userfile.Text(data)
 }
 
 // unreadable leaves out the path, which the sentence has already.

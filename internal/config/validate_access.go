@@ -7,6 +7,7 @@ import (
 
 	"shunt/internal/hosts"
 	"shunt/internal/secret"
+	"shunt/internal/userfile"
 )
 
 // validateAccess resolves the tokens of [server.auth] and [server.admin]. Where its operator meant shunt to be closed, it does not run
@@ -92,6 +93,9 @@ func (l *loader) resolveAdmin(a *Admin) {
 			known = false
 		} else {
 			add(fromFile, "the file", strings.Join(strings.FieldsFunc(string(data), isNewline), ","))
+			for _, exposure := range userfile.Exposures(a.TokensFile) {
+				l.warning(fromFile, exposure.String()) // TOK-8b
+			}
 		}
 	}
 	l.validateAdminKeys(a)
