@@ -169,6 +169,9 @@ func (s *source) exchange(ctx context.Context, f *flight, c credential) error {
 			return nil
 		}
 		if errors.Is(err, oauth.ErrInvalidGrant) {
+			if s.recover(ctx) {
+				return s.refreshExpired(ctx, f)
+			}
 			k.refuse(c.refresh)
 			return fmt.Errorf("%w: %w", ErrNeedsLogin, err)
 		}
@@ -185,15 +188,32 @@ func (s *source) exchange(ctx context.Context, f *flight, c credential) error {
 	f.rotated = true
 	s.noteUnproven(f) // before the token can be used, and so succeed
 	rejected := f.rejected
-	if sameTokens(s.current, c) { // else somebody logged in again meanwhile
+	s.mu.Unlock()
+	s.rotate(ctx, c, renewed, rejected)
+	k.log.Info("token refreshed", "account", s.title(), "expires", renewed.expires.Round(time.Second))
+	return nil
+}
+
+// rotate puts a login in the place of the one that it was exchanged for, in the document before anybody may use it (TOK-5),
+// and for the other sources of that. Rejected says that it answers a 401.
+func (s *source) rotate(ctx context.Context, spent, renewed credential, rejected bool) {
+	s.mu.Lock()
+	if sameTokens(s.current, spent) { // else somebody logged in again meanwhile
 		s.rotated = &renewed
 	}
 	s.mu.Unlock()
-	k.successors.add(c, renewed)
+	s.keeper.successors.add(spent, renewed)
 	s.write(ctx)
-	k.follow(s, c, renewed, rejected)
-	k.log.Info("token refreshed", "account", s.title(), "expires", renewed.expires.Round(time.Second))
-	return nil
+	s.keeper.follow(s, spent, renewed, rejected)
+}
+
+// refreshExpired refreshes a login that has just been recovered, if that has expired since.
+func (s *source) refreshExpired(ctx context.Context, f *flight) error {
+	c, err := s.usable()
+	if err == nil && c.expired(s.keeper.clock.Now()) {
+		err = s.exchange(ctx, f, c)
+	}
+	return err
 }
 
 // fail records a refresh that failed for now, and returns why.

@@ -132,7 +132,12 @@ func (s *source) load() {
 		s.learnVariable(s.keeper.getenv(s.name))
 		return
 	}
-	s.look(context.WithoutCancel(s.keeper.ctx))
+	ctx := context.WithoutCancel(s.keeper.ctx)
+	s.look(ctx)
+	if _, err := s.usable(); err == nil && !s.searched {
+		s.searched = true
+		s.recoverAtStart(ctx)
+	}
 }
 
 // identify gives every entry its key (ID-1, ID-1b). The files of the store count even where nothing uses them.

@@ -30,6 +30,10 @@ type source struct {
 	reporting sync.Mutex
 	reported  map[string]string // the details by the names of the conditions
 
+	// Only Resolve uses these.
+	exposed  map[string]bool // the modes that have been warned of (TOK-8b)
+	searched bool            // whether a login was looked for that is to be recovered (TOK-6b)
+
 	mu      sync.Mutex // never held across I/O; guards what follows
 	current credential // in use; durable unless rotated is set
 	problem error      // why current is none; nil if it is one
@@ -50,12 +54,11 @@ type source struct {
 	failedAt   time.Time     // when the last of them did
 	restUntil  time.Time     // no refresh in the background before
 
-	flight  *flight // the refresh that runs
-	warned  state.Version
-	exposed map[string]bool // the modes that have been warned of; only for Resolve
-	titles  []string        // the entries that lead here, "provider/name"
-	keys    []identity.Key
-	untold  bool // the credential changed before anybody could be told whose it is
+	flight *flight // the refresh that runs
+	warned state.Version
+	titles []string // the entries that lead here, "provider/name"
+	keys   []identity.Key
+	untold bool // the credential changed before anybody could be told whose it is
 }
 
 // unreadable is an error that says nothing of the document: the disk failed, or for now forbids reading.

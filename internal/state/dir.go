@@ -96,9 +96,6 @@ func (d *Dir) put(ctx context.Context, name string, data []byte, check func() er
 		return "", err
 	}
 	defer unlock()
-	if locked {
-		removeOrphans(target)
-	}
 	if err := check(); err != nil {
 		return "", err
 	}
@@ -108,24 +105,33 @@ func (d *Dir) put(ctx context.Context, name string, data []byte, check func() er
 		}
 		return "", err
 	}
+	if locked {
+		tidy(target, data)
+	}
 	return versionOf(data), nil
 }
 
-// Remove implements [Store]. Of a symbolic link it removes the link.
+// Remove implements [Store]. Of a symbolic link it removes the link. No login stays behind in an orphan.
 func (d *Dir) Remove(ctx context.Context, name string) error {
 	if err := firstError(ctx.Err(), checkName(name)); err != nil {
 		return err
 	}
-	unlock, _, err := lockDirectory(ctx, d.path)
+	unlock, locked, err := lockDirectory(ctx, d.path)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := os.Remove(filepath.Join(d.path, name)); err != nil {
+	path := filepath.Join(d.path, name)
+	if err := os.Remove(path); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
 		return err
+	}
+	if locked {
+		for _, o := range orphansOf(path) {
+			_ = os.Remove(o.path)
+		}
 	}
 	return syncDirectory(d.path)
 }
@@ -250,19 +256,4 @@ func syncDirectory(path string) error {
 		return err
 	}
 	return nil
-}
-
-// removeOrphans deletes what a writer that was killed left behind, a dot, the name and digits, so that no old token
-// stays on the disk. The caller holds the lock of the directory, so no living writer owns one.
-func removeOrphans(path string) {
-	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		digits, ok := strings.CutPrefix(e.Name(), "."+filepath.Base(path))
-		if ok && digits != "" && strings.Trim(digits, "0123456789") == "" && e.Type().IsRegular() {
-			_ = os.Remove(filepath.Join(filepath.Dir(path), e.Name()))
-		}
-	}
 }

@@ -109,30 +109,6 @@ func TestDirLinkLoop(t *testing.T) {
 	}
 }
 
-// A writer that is killed before its rename leaves a temporary file with a token in it; the next write removes it, and
-// nothing else.
-func TestDirRemovesOrphans(t *testing.T) {
-	path := t.TempDir()
-	keep := []string{".a.json", ".a.json-1", ".a.json.12", ".b.json12", "a.json", "a.json12"}
-	for _, name := range append([]string{".a.json12", ".a.json9223372036854775807"}, keep...) {
-		if err := os.WriteFile(filepath.Join(path, name), []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put(t, state.NewDir(path), "a.json", "new")
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var left []string
-	for _, e := range entries {
-		left = append(left, e.Name())
-	}
-	if !slices.Equal(left, keep) {
-		t.Errorf("left %q, want %q", left, keep)
-	}
-}
-
 // TOK-7d: where no lock file can be made, as on a read-only disk, the document itself is locked.
 func TestDirLockWithoutLockFile(t *testing.T) {
 	path := t.TempDir()

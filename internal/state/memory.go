@@ -97,6 +97,16 @@ func (m *Memory) listed() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, ".") })
 }
 
+// Orphans implements [Store]. There are none: all writes end with the process.
+func (m *Memory) Orphans(ctx context.Context, name string) ([]Orphan, error) {
+	return nil, firstError(ctx.Err(), checkName(name))
+}
+
+// RemoveOrphans implements [Store].
+func (m *Memory) RemoveOrphans(ctx context.Context, name string) error {
+	return firstError(ctx.Err(), checkName(name))
+}
+
 // Lock implements [Store].
 func (m *Memory) Lock(ctx context.Context, name string) (func(), error) {
 	if err := firstError(ctx.Err(), checkName(name)); err != nil {

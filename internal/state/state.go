@@ -30,6 +30,12 @@ type Doc struct {
 	Version Version
 }
 
+// Orphan is the content of a write that was never completed, because its process was killed. It may be cut short.
+type Orphan struct {
+	Data  []byte
+	Newer bool // it was written after the document
+}
+
 // Store holds documents by name. All methods may be called concurrently, also by several processes where the store
 // outlives one. Every read sees the last completed write, whoever made it; every write is atomic, and durable when it
 // returns without an error. After an error from a write the document is either the old one or the new one.
@@ -52,6 +58,13 @@ type Store interface {
 
 	// List returns the names of the documents in byte order, without those that begin with a dot.
 	List(ctx context.Context) ([]string, error)
+
+	// Orphans returns the orphans of a document, oldest first; never the write of a process that is alive. Each write of
+	// the document removes those that hold just what it wrote, and those that are over a day old.
+	Orphans(ctx context.Context, name string) ([]Orphan, error)
+
+	// RemoveOrphans removes the orphans of a document that are over a day old.
+	RemoveOrphans(ctx context.Context, name string) error
 
 	// Lock waits for the advisory lock of a name, which excludes every other holder in every process, or for the end
 	// of ctx. The document need not exist. A holder that dies releases it. Unlock may be called more than once.

@@ -22,7 +22,7 @@ import (
 func Run(t *testing.T, create func(t *testing.T) (open func() state.Store)) {
 	for name, test := range map[string]func(t *testing.T, a, b state.Store){
 		"Documents": documents, "Versions": versions, "Names": names, "List": list, "Size": size, "Ended": ended,
-		"Increments": increments, "Lock": lock, "LockEnds": lockEnds,
+		"Increments": increments, "Orphans": orphans, "Lock": lock, "LockEnds": lockEnds,
 	} {
 		t.Run(name, func(t *testing.T) {
 			open := create(t)
@@ -107,8 +107,10 @@ func names(t *testing.T, a, _ state.Store) {
 		_, put := a.Put(ctx, name, nil)
 		_, putIf := a.PutIf(ctx, name, nil, "")
 		_, lock := a.Lock(ctx, name)
+		_, orphans := a.Orphans(ctx, name)
 		for method, err := range map[string]error{
 			"Get": get, "Put": put, "PutIf": putIf, "Lock": lock, "Remove": a.Remove(ctx, name),
+			"Orphans": orphans, "RemoveOrphans": a.RemoveOrphans(ctx, name),
 		} {
 			if !errors.Is(err, fs.ErrInvalid) {
 				t.Errorf("%s(%q): %v", method, name, err)
@@ -148,8 +150,10 @@ func ended(t *testing.T, a, _ state.Store) {
 	_, putIf := a.PutIf(ctx, "doc", nil, "")
 	_, list := a.List(ctx)
 	_, lock := a.Lock(ctx, "doc")
+	_, orphans := a.Orphans(ctx, "doc")
 	for method, err := range map[string]error{
 		"Get": get, "Put": put, "PutIf": putIf, "List": list, "Lock": lock, "Remove": a.Remove(ctx, "doc"),
+		"Orphans": orphans, "RemoveOrphans": a.RemoveOrphans(ctx, "doc"),
 		"Watch": a.Watch(ctx, func(string) { t.Error("told of a change") }),
 	} {
 		if !errors.Is(err, context.Canceled) {
@@ -187,6 +191,27 @@ func increments(t *testing.T, a, b state.Store) {
 	if doc := must(a.Get(ctx, "n"))(t); len(doc.Data) != writers*each {
 		t.Errorf("%d increments, want %d", len(doc.Data), writers*each)
 	}
+}
+
+// orphans wants none of any write that came to an end, and none of one that is under way (TOK-6b).
+func orphans(t *testing.T, a, b state.Store) {
+	ctx := t.Context()
+	var writers sync.WaitGroup
+	for i := range 20 {
+		writers.Go(func() { must(a.Put(ctx, "doc", fmt.Append(nil, i)))(t) })
+		if list := must(b.Orphans(ctx, "doc"))(t); len(list) > 0 {
+			t.Errorf("orphans: %v", list)
+		}
+	}
+	writers.Wait()
+	_, _ = a.PutIf(ctx, "doc", []byte("refused"), "another")
+	if err := b.RemoveOrphans(ctx, "doc"); err != nil {
+		t.Error(err)
+	}
+	if list := must(b.Orphans(ctx, "doc"))(t); len(list) > 0 {
+		t.Errorf("orphans: %v", list)
+	}
+	must(a.Get(ctx, "doc"))(t)
 }
 
 // lock counts up in one document without conditions, under the lock, while another name's lock is held.

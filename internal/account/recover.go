@@ -1,0 +1,95 @@
+package account
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+
+	"shunt/internal/state"
+)
+
+// startWait is how long a start waits for another process that may be at the same document.
+const startWait = time.Second
+
+// recoverAtStart recovers a login when the document is read for the first time (TOK-6b). If another process holds the lock
+// it leaves that to it, or to the first refresh that is refused.
+func (s *source) recoverAtStart(ctx context.Context) {
+	orphans, err := s.store.Orphans(ctx, s.name)
+	if err != nil || len(orphans) == 0 {
+		return
+	}
+	waiting, cancel := context.WithTimeout(ctx, startWait)
+	defer cancel()
+	unlock, err := s.store.Lock(waiting, s.name)
+	if err != nil {
+		return
+	}
+	defer unlock()
+	s.recover(ctx)
+	_ = s.store.RemoveOrphans(ctx, s.name) // what remains is removed at another time
+}
+
+// recover replaces a login that its refresh has spent, if the process that refreshed it was killed before the new one was
+// in place (TOK-6b). It reports whether it did. The caller holds the lock of the document.
+func (s *source) recover(ctx context.Context) bool {
+	orphans, err := s.store.Orphans(ctx, s.name)
+	if err != nil || len(orphans) == 0 {
+		return false
+	}
+	s.disk.Lock()
+	d, _, err := s.read(ctx)
+	s.disk.Unlock()
+	if err != nil {
+		return false
+	}
+	next, ok := d.successorIn(orphans)
+	if !ok {
+		return false
+	}
+	_, spent := s.keeper.successors.of(next)
+	if current, err := s.usable(); spent || err != nil || !sameTokens(current, d.credential) {
+		return false
+	}
+	s.mu.Lock()
+	s.keeper.unproven.clear(s.keys)
+	s.mu.Unlock()
+	s.rotate(ctx, d.credential, next, false)
+	s.keeper.log.Warn("recovered the newest login from a temporary file: a process was killed while it wrote it", "account", s.title())
+	return true
+}
+
+// successorIn returns the newest login among the orphans of a credentials file that a refresh of the file's own led to. An
+// orphan that is cut short does not parse, and one that has been overtaken expires earlier.
+func (d document) successorIn(orphans []state.Orphan) (newest credential, ok bool) {
+	if !d.refreshable() {
+		return credential{}, false
+	}
+	newest = d.credential
+	for _, orphan := range orphans {
+		o, err := parse(orphan.Data)
+		if err != nil || !o.refreshable() || o.refresh == d.refresh || !d.sameAccount(o) {
+			continue
+		}
+		later := o.expires.Compare(newest.expires)
+		if later > 0 || later == 0 && (ok || orphan.Newer) {
+			newest, ok = o.credential, true
+		}
+	}
+	return newest, ok
+}
+
+// sameAccount reports whether an orphan is certain to be of the account of the file: both say so, or it is the file with
+// another login in it.
+func (d document) sameAccount(o document) bool {
+	if d.uuid == "" || o.uuid == "" {
+		return sameJSON(d.with(o.credential), o.text)
+	}
+	return d.uuid == o.uuid && (d.organization == "" || o.organization == "" || d.organization == o.organization)
+}
+
+// sameJSON reports whether two texts of valid JSON differ in white space at most.
+func sameJSON(a, b []byte) bool {
+	var first, second bytes.Buffer
+	return json.Compact(&first, a) == nil && json.Compact(&second, b) == nil && bytes.Equal(first.Bytes(), second.Bytes())
+}

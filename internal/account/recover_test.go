@@ -1,0 +1,177 @@
+package account_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"shunt/internal/account"
+	"shunt/internal/state"
+)
+
+// orphaned leaves a store entry as a process does that is killed between writing and renaming: the entry has the login whose
+// refresh token is spent, and a temporary file has its successor, with that time left. It returns the path of that file.
+func (w *world) orphaned(dir string, left time.Duration) (path string) {
+	w.Helper()
+	w.login("a", left)
+	spent := strings.Replace(w.read("a.json"), millis(left), millis(left-time.Hour), 1)
+	spent = strings.NewReplacer("tok-oat-a#1", "tok-oat-a#0", "tok-ort-a#1", "tok-ort-a#0").Replace(spent)
+	path = filepath.Join(dir, storeDir, ".a.json123")
+	if err := os.Rename(filepath.Join(dir, storeDir, "a.json"), path); err != nil {
+		w.Fatal(err)
+	}
+	w.write("a.json", spent)
+	return path
+}
+
+func (w *world) gone(path string) {
+	w.Helper()
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		w.Errorf("%s is there: %v", filepath.Base(path), err)
+	}
+}
+
+// TOK-6b: a start finds the login that a killed process left in a temporary file, before it sends the spent one, and has it
+// in place before anybody uses it.
+func TestRecoveryAtStart(t *testing.T) {
+	for name, prepare := range map[string]func(w *world, path string){
+		"just killed": func(*world, string) {},
+		"killed two days ago": func(w *world, path string) {
+			at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+			w.wants("error", os.Chtimes(path, at, at), nil)
+		},
+		"beside one that was cut short": func(w *world, path string) {
+			w.wants("error", os.WriteFile(path+"4", []byte(`{"claudeAiOauth":{"acc`), 0o600), nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(w *world) {
+				dir := onDisk(w)
+				path := w.orphaned(dir, 2*time.Hour)
+				prepare(w, path)
+				a := w.account()
+				w.wants("token", w.token(a), "tok-oat-a#1")
+				w.wants("file", w.read("a.json"), file("tok-oat-a#1", "tok-ort-a#1", time.Now().Add(2*time.Hour)))
+				w.gone(path)
+				w.wants("renewed", w.renewed(a, "tok-oat-a#1"), "tok-oat-a#2")
+				w.wants("calls", w.count(), 1)
+				w.conditions()
+				w.close()
+			})
+		})
+	}
+}
+
+// TOK-6b: a refresh that is refused looks for one as well, because another process may have been killed meanwhile, and goes
+// on with it, though it has expired. Nothing is marked, and those who hold the identity's cooldowns learn of it (TOK-7).
+func TestRecoveryAfterInvalidGrant(t *testing.T) {
+	for left, calls := range map[time.Duration]int{2 * time.Hour: 1, time.Second: 2} {
+		in(t, func(w *world) {
+			dir := onDisk(w)
+			path := w.orphaned(dir, left)
+			hidden := filepath.Join(dir, "hidden")
+			w.wants("error", os.Rename(path, hidden), nil)
+			a := w.account()
+			w.wants("error", os.Rename(hidden, path), nil)
+			time.Sleep(10 * time.Second)
+			w.changes()
+			want := map[int]string{1: "tok-oat-a#1", 2: "tok-oat-a#2"}[calls]
+			w.wants("token", w.renewed(a, "tok-oat-a#0"), want)
+			w.wants("calls", w.count(), calls)
+			w.gone(path)
+			if got := w.read("a.json"); !strings.Contains(got, want) {
+				w.Errorf("file: %s", got)
+			}
+			w.wants("changes", w.changes()[0], a.Key())
+			w.conditions()
+			_, marked := a.NeedsLogin()
+			w.wants("marked", marked, false)
+			w.close()
+		})
+	}
+}
+
+// TOK-6b: what is not certain to be the account's newest login is not used, and kept for a day in case that it is somebody's.
+func TestNoRecovery(t *testing.T) {
+	for name, prepare := range map[string]func(w *world, path string){
+		"of another account": func(w *world, _ string) {
+			w.write("a.json", strings.Replace(w.read("a.json"), `"mcpOAuth"`, `"shuntAccountUuid":"u-2","mcpOAuth"`, 1))
+		},
+		"cut short": func(w *world, path string) { w.wants("error", os.Truncate(path, 100), nil) },
+		"older": func(w *world, _ string) {
+			w.write("a.json", strings.Replace(w.read("a.json"), millis(time.Hour), millis(3*time.Hour), 1))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(w *world) {
+				dir := onDisk(w)
+				path := w.orphaned(dir, 2*time.Hour)
+				prepare(w, path)
+				a := w.account()
+				w.wants("token", w.token(a), "tok-oat-a#0")
+				token, err := a.Renew(w.Context(), mustToken(w, a))
+				w.fails(token, err, account.ErrNeedsLogin)
+				w.conditions(needsLogin)
+				if _, err := os.Stat(path); err != nil {
+					w.Error(err)
+				}
+				w.close()
+			})
+		})
+	}
+}
+
+// TOK-6b, TOK-7d: on a disk that cannot be written any more, the login that was found is used from memory and written later.
+func TestRecoveryOnAFullDisk(t *testing.T) {
+	in(t, func(w *world) {
+		dir := onDisk(w)
+		w.orphaned(dir, 2*time.Hour)
+		full := errors.New("no space left on device")
+		real := w.disk.real
+		w.disk.real = func(path string) state.Store { return fullDisk{real(path), &full} }
+		a := w.account()
+		w.wants("token", w.token(a), "tok-oat-a#1")
+		w.conditions("account claude/a cannot be saved")
+		full = nil
+		w.close()
+		if got := w.read("a.json"); !strings.Contains(got, "tok-ort-a#1") {
+			w.Errorf("file: %s", got)
+		}
+	})
+}
+
+// TOK-6b: a start does not take the login from under a process that is at the same file, nor waits for it for long.
+func TestRecoveryWaitsForTheLock(t *testing.T) {
+	for held, want := range map[time.Duration]string{500 * time.Millisecond: "tok-oat-a#1", time.Hour: "tok-oat-a#0"} {
+		in(t, func(w *world) {
+			dir := onDisk(w)
+			w.orphaned(dir, 2*time.Hour)
+			unlock, err := w.disk.open(storeDir).Lock(w.Context(), "a.json")
+			w.wants("error", err, nil)
+			time.AfterFunc(held, unlock)
+			began := time.Now()
+			w.wants("token", w.token(w.account()), want)
+			if took := time.Since(began); took > time.Second {
+				w.Errorf("waited %v", took)
+			}
+			time.Sleep(held)
+			w.close()
+		})
+	}
+}
+
+type fullDisk struct {
+	state.Store
+	err *error
+}
+
+func (d fullDisk) PutIf(ctx context.Context, name string, data []byte, was state.Version) (state.Version, error) {
+	if *d.err != nil {
+		return "", *d.err
+	}
+	return d.Store.PutIf(ctx, name, data, was)
+}
