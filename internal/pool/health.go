@@ -19,6 +19,7 @@ type Health struct {
 	cooldowns [cooldownKinds]cooldown
 
 	credentialSince time.Time // when it was replaced last; zero = not yet
+	cleared         time.Time // when an operator last cleared it (FO-13); zero = never
 }
 
 // Cooldowns are kept apart by what can end them early, so that the end of one never takes another with it.
@@ -173,6 +174,13 @@ func (c cooldown) renewed(by cooldown) cooldown {
 func (h *Health) credentialChanged(now time.Time) {
 	h.cooldowns[ofCredential] = cooldown{}
 	h.credentialSince = now
+}
+
+// clear ends every cooldown and forgets every rejection (FO-13).
+func (h *Health) clear(now time.Time) {
+	h.cooldowns = [cooldownKinds]cooldown{}
+	h.Quota.ClearRejections()
+	h.cleared = now
 }
 
 // CooledUntil is when the identity recovers for a request, and what it recovers from; the zero time if it is not

@@ -193,21 +193,19 @@ func (p *Pool) member(key identity.Key) *Member {
 // Pause takes an identity out of the list, or back into it (PAU-1). It holds until it is called again, across
 // reconfigurations. It reports whether the pool has the identity; without, it does nothing.
 func (p *Pool) Pause(key identity.Key, paused bool) bool {
-	return p.control(key, func(h *Health) { h.Paused = paused })
+	return p.control(key, func(h *Health, _ time.Time) { h.Paused = paused })
 }
 
-// ClearCooldown ends every cooldown of an identity (FO-13). What its quota says stays. It reports whether the pool has the
-// identity.
-func (p *Pool) ClearCooldown(key identity.Key) bool {
-	return p.control(key, func(h *Health) { clear(h.cooldowns[:]) })
-}
+// ClearCooldown ends every cooldown of an identity and clears its rejected statuses (FO-13): the operator says "try
+// again". Utilizations and resets stay. It reports whether the pool has the identity.
+func (p *Pool) ClearCooldown(key identity.Key) bool { return p.control(key, (*Health).clear) }
 
-func (p *Pool) control(key identity.Key, change func(*Health)) bool {
+func (p *Pool) control(key identity.Key, change func(h *Health, now time.Time)) bool {
 	p.registry.mu.Lock()
 	defer p.registry.mu.Unlock()
 	m := p.member(key)
 	if m != nil {
-		change(m.Health)
+		change(m.Health, p.registry.clock.Now())
 	}
 	return m != nil
 }

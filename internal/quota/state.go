@@ -101,6 +101,19 @@ func (w *window) expire(length time.Duration, now time.Time) {
 	}
 }
 
+// ClearRejections forgets every rejected status, the aggregate's included, as an operator who says "try again" wants it
+// (FO-13). Utilizations and resets stay.
+func (s *State) ClearRejections() {
+	for w := range s.windows {
+		if st := &s.windows[w].status; st.text == rejected {
+			*st = status{}
+		}
+	}
+	if s.aggregate.text == rejected {
+		s.aggregate, s.alone = status{}, false
+	}
+}
+
 // passed reports whether a known time plus a lifetime is over.
 func passed(t time.Time, life time.Duration, now time.Time) bool {
 	return !t.IsZero() && now.Sub(t) >= life

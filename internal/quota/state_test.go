@@ -202,3 +202,30 @@ func TestClockStepsBack(t *testing.T) {
 	h.record(0, on(quota.FiveHour, until(time.Hour, used(0.4))))
 	expect(t, "an hour earlier", h.expired(-time.Hour), quota.FiveHour, view{0.4, time.Hour, ""})
 }
+
+// FO-13: to clear rejections takes every rejected status and nothing else, and a rejection after it counts again.
+func TestClearRejections(t *testing.T) {
+	var s quota.State
+	sig := merged(
+		"rejected", on(quota.FiveHour, until(time.Hour, quota.WindowSignal{Utilization: 0.5, HasUtilization: true, Status: "rejected"})),
+		on(quota.SevenDay, until(48*time.Hour, quota.WindowSignal{Utilization: 0.2, HasUtilization: true, Status: "allowed"})),
+		on(quota.Fable, status("rejected")),
+	)
+	s.Record(sig, at(-time.Second), at(0))
+	s.ClearRejections()
+	if s.Rejected(true, soft) || s.Aggregate() != "" {
+		t.Errorf("still rejected; aggregate %q", s.Aggregate())
+	}
+	expect(t, "5h", s, quota.FiveHour, view{0.5, time.Hour, ""})
+	expect(t, "7d", s, quota.SevenDay, view{0.2, 48 * time.Hour, "allowed"})
+	s.Record(sig, at(1), at(2))
+	if !s.Rejected(false, soft) {
+		t.Error("the next rejection does not count")
+	}
+	s = quota.State{}
+	s.Record(quota.Signal{Status: "rejected"}, at(0), at(0))
+	s.ClearRejections()
+	if !s.Unseen() {
+		t.Error("an aggregate that stood alone is still known")
+	}
+}
