@@ -19,6 +19,7 @@ type Health struct {
 	cooldowns [cooldownKinds]cooldown
 
 	credentialSince time.Time // when it was replaced last; zero = not yet
+	refused         time.Time // when the provider rejected the credential that it has (SEL-8b); zero = it did not
 	cleared         time.Time // when an operator last cleared it (FO-13); zero = never
 }
 
@@ -58,14 +59,20 @@ const (
 	Transport                  // no response
 	HostDown                   // dial or TLS failure
 	Unresolved                 // no usable credential
+	LoginNeeded                // no usable credential until a person logs in
 )
 
 // String is the event's name in logs and snapshots; empty for None.
 func (e Event) String() string {
 	return [...]string{
 		"", "success", "rejected", "fable_rejected", "throttled", "unauthorized", "forbidden", "overloaded",
-		"server_error", "transport", "host_down", "unresolved",
+		"server_error", "transport", "host_down", "unresolved", "login_needed",
 	}[e]
+}
+
+// refusesCredential reports whether the account is of no use until its credential changes (SEL-8b).
+func (e Event) refusesCredential() bool {
+	return e == Unauthorized || e == Forbidden || e == LoginNeeded
 }
 
 func (e Event) kind() cooldownKind {
@@ -74,7 +81,7 @@ func (e Event) kind() cooldownKind {
 		return ofQuota
 	case FableRejected:
 		return ofFable
-	case Unauthorized, Forbidden, Unresolved:
+	case Unauthorized, Forbidden, Unresolved, LoginNeeded:
 		return ofCredential
 	default:
 		return ofTrouble
@@ -133,12 +140,18 @@ func (h *Health) succeed(o Outcome) {
 			*c = cooldown{}
 		}
 	}
+	if h.refused.Before(o.Sent) {
+		h.refused = time.Time{}
+	}
 }
 
 func (h *Health) cool(o Outcome, now time.Time) {
 	kind := o.Event.kind()
 	if kind == ofCredential && o.Sent.Before(h.credentialSince) {
 		return // it was said of a credential that is gone by now (TOK-7)
+	}
+	if o.Event.refusesCredential() {
+		h.refused = now
 	}
 	fresh := cooldown{until: now.Add(o.Cooldown), set: now, cause: o.Event}
 	if kind == ofQuota || kind == ofFable {
@@ -172,13 +185,16 @@ func (c cooldown) renewed(by cooldown) cooldown {
 
 // credentialChanged ends what the old credential caused (TOK-7).
 func (h *Health) credentialChanged(now time.Time) {
-	h.cooldowns[ofCredential] = cooldown{}
+	h.cooldowns[ofCredential], h.refused = cooldown{}, time.Time{}
 	h.credentialSince = now
 }
 
-// clear ends every cooldown and forgets every rejection (FO-13).
+// needsLogin reports whether the credential was rejected and has not changed since (SEL-8b).
+func (h *Health) needsLogin() bool { return !h.refused.IsZero() }
+
+// clear ends every cooldown and forgets every rejection, that of the credential included (FO-13).
 func (h *Health) clear(now time.Time) {
-	h.cooldowns = [cooldownKinds]cooldown{}
+	h.cooldowns, h.refused = [cooldownKinds]cooldown{}, time.Time{}
 	h.Quota.ClearRejections()
 	h.cleared = now
 }

@@ -180,7 +180,7 @@ func TestCooldowns(t *testing.T) {
 
 // QUO-5, SEL-3: every outcome's headers are recorded, whatever the event.
 func TestEveryOutcomeIsRead(t *testing.T) {
-	for e := None; e <= Unresolved; e++ {
+	for e := None; e <= LoginNeeded; e++ {
 		h := Observe(Health{}, fail(0, e, time.Second).saying(uses(quota.FiveHour, 0.3)).Outcome, soft, at(0))
 		if u, ok := h.Quota.Utilization(quota.FiveHour); !ok || u != 0.3 {
 			t.Errorf("%v: utilization %v, %v", e, u, ok)
@@ -191,8 +191,8 @@ func TestEveryOutcomeIsRead(t *testing.T) {
 // TOK-7: a changed credential ends what the old one caused, and nothing else. What is said of the old one later, in answer
 // to a request that bore it, counts no more.
 func TestChangedCredential(t *testing.T) {
-	for e := Success + 1; e <= Unresolved; e++ {
-		ofCredential := e == Unauthorized || e == Forbidden || e == Unresolved
+	for e := Success + 1; e <= LoginNeeded; e++ {
+		ofCredential := e == Unauthorized || e == Forbidden || e == Unresolved || e == LoginNeeded
 		h := Observe(Health{}, fail(0, e, time.Minute).Outcome, soft, at(0))
 		h.credentialChanged(at(10 * time.Second))
 		if until, _ := h.CooledUntil(true, at(10*time.Second)); until.IsZero() != ofCredential {

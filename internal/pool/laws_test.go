@@ -21,7 +21,7 @@ func outcomeOf(t *rapid.T) Outcome {
 	o := Outcome{
 		Sent:     moment(t, "sent"),
 		Fable:    rapid.Bool().Draw(t, "fable"),
-		Event:    Event(rapid.IntRange(int(None), int(Unresolved)).Draw(t, "event")),
+		Event:    Event(rapid.IntRange(int(None), int(LoginNeeded)).Draw(t, "event")),
 		Cooldown: time.Duration(rapid.IntRange(0, 240).Draw(t, "cooldown")) * time.Minute,
 	}
 	statuses := rapid.SampledFrom([]string{"", "", "allowed", "rejected"})
@@ -176,7 +176,7 @@ func TestLawLeadThenGroups(t *testing.T) {
 		members := anyMembers(t, 1)
 		q, now := anyQuery(t, members), moment(t, "now")
 		ranked := Order(members, q, now)
-		tier := [...]int{Free: 0, Near: 1, OverHard: 1, Cooling: 3}
+		tier := [...]int{Free: 0, Near: 1, OverHard: 1, NoLogin: 3, Cooling: 4}
 		if q.Policy.Planned {
 			tier[OverHard] = 2
 		}
@@ -364,7 +364,7 @@ func playRamp(t *rapid.T) {
 			if !fresh {
 				break
 			}
-			admitted := slices.IndexFunc(explained.Places, func(p Place) bool { return !p.Denied && p.Group < Cooling })
+			admitted := slices.IndexFunc(explained.Places, func(p Place) bool { return !p.Denied && p.Group < NoLogin })
 			last := slices.IndexFunc(explained.Places, func(p Place) bool { return p.Group == Cooling }) - 1
 			if last == -2 {
 				last = len(explained.Places) - 1

@@ -54,13 +54,14 @@ const (
 	Free     Group = iota // available, not near its quota
 	Near                  // available, near its quota but not over the hard threshold
 	OverHard              // available, over the hard threshold
+	NoLogin               // available, but its credential was rejected and has not changed since (SEL-8b)
 	Cooling               // in a cooldown
 	Out                   // not in the list at all
 )
 
 // String is the group's name in logs.
 func (g Group) String() string {
-	return [...]string{"free", "near_quota", "over_hard", "cooled", "out"}[g]
+	return [...]string{"free", "near_quota", "over_hard", "needs_login", "cooled", "out"}[g]
 }
 
 // Reason says in one word why a request, or a session, is where it is.
@@ -77,6 +78,7 @@ const (
 const (
 	NearQuota   Reason = "near_quota"
 	Cooled      Reason = "cooled"
+	NeedsLogin  Reason = "needs_login" // its credential was rejected (SEL-8b)
 	Disabled    Reason = "disabled"
 	Paused      Reason = "paused"
 	Capped      Reason = "capped"
@@ -111,6 +113,7 @@ const (
 	freeTier
 	nearTier
 	overHardTier
+	noLoginTier
 	coolingTier
 	disabledTier // and what follows is Out
 	pausedTier
@@ -228,6 +231,10 @@ func rank(m *Member, q *Query, now time.Time) Ranked {
 	if until, _ := m.Health.CooledUntil(q.Fable, now); !until.IsZero() {
 		r.Group, r.tier = Cooling, coolingTier
 		r.major, r.minor = int64(until.Sub(now)), priority
+		return r
+	}
+	if m.Health.needsLogin() {
+		r.Group, r.tier, r.major = NoLogin, noLoginTier, priority
 		return r
 	}
 	headroom := math.Inf(1)

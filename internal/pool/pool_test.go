@@ -317,7 +317,7 @@ func TestConcurrentUse(t *testing.T) {
 					t.Error("no candidate")
 					return
 				}
-				p.Observe(c.Key, pool.Outcome{Sent: time.Now(), Event: pool.Event(i % 12), Cooldown: time.Millisecond})
+				p.Observe(c.Key, pool.Outcome{Sent: time.Now(), Event: pool.Event(i % 13), Cooldown: time.Millisecond})
 				s.Served(c, i%5 == 0)
 				switch i % 50 {
 				case 0:

@@ -54,6 +54,8 @@ func outcome(words []string, fable bool) (Outcome, error) {
 		o.Event, usual = Forbidden, 300*time.Second
 	case "unresolved":
 		o.Event, usual = Unresolved, 300*time.Second
+	case "login":
+		o.Event, usual = LoginNeeded, 300*time.Second
 	case "529":
 		o.Event, usual = Overloaded, 5*time.Second
 	case "500":

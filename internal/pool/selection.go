@@ -68,7 +68,8 @@ func (p *Pool) selection(req Request, among *lineup) *Selection {
 // then counts among those that the identity has in hand, until [Selection.Release] or the next Next.
 func (s *Selection) Next() (Candidate, bool) { return s.next(Cooling) }
 
-// NextAvailable is like [Selection.Next], but not ok if only cooled ones are left.
+// NextAvailable is like [Selection.Next], but not ok if only cooled ones are left, or such as need a login: to try those
+// is a round trip for nothing (SEL-8b).
 func (s *Selection) NextAvailable() (Candidate, bool) { return s.next(OverHard) }
 
 // next chooses among the candidates whose group is no worse than the given one.
@@ -129,7 +130,7 @@ func bestFirst(ranked []Ranked) {
 // admitted is the place of the first candidate whose ramp admits the request (RMP-2). Those that do not are passed over
 // until the others have been tried; the last available one is taken whatever its ramp says, before any cooled one.
 func (s *Selection) admitted(ranked []Ranked, now time.Time) int {
-	if ranked[0].Group == Cooling || s.admits(&ranked[0], now) {
+	if ranked[0].Group > OverHard || s.admits(&ranked[0], now) {
 		return 0
 	}
 	slices.SortFunc(ranked, compare)
@@ -137,7 +138,7 @@ func (s *Selection) admitted(ranked []Ranked, now time.Time) int {
 		last := -1
 		for i := range ranked {
 			r := &ranked[i]
-			if r.Group == Cooling {
+			if r.Group > OverHard {
 				break
 			}
 			if s.admits(r, now) {
@@ -149,7 +150,7 @@ func (s *Selection) admitted(ranked []Ranked, now time.Time) int {
 			s.denied = append(s.denied, r.Member.Key)
 			last = i
 		}
-		if last >= 0 || ranked[0].Group == Cooling {
+		if last >= 0 || ranked[0].Group > OverHard {
 			return max(last, 0)
 		}
 		s.denied = s.denied[:0]
@@ -237,6 +238,8 @@ func (s *Selection) against(m *Member, now time.Time) Reason {
 		return r.Why()
 	case Cooling:
 		return Cooled
+	case NoLogin:
+		return NeedsLogin
 	case Near, OverHard:
 		return NearQuota
 	}

@@ -11,9 +11,12 @@ type Status struct {
 	Account               // its representative
 	Quota     quota.State // as of now
 	Paused    bool
-	Available bool    // for a request that is no Fable request: selectable and not cooled
+	Available bool    // for a request that is not a Fable request: selectable and not cooled
 	NearQuota bool    // for such a request
 	Headroom  float64 // for such a request, in seconds; may be infinite (SEL-21)
+	// NeedsLogin is set if its credential was rejected and has not changed since (SEL-8b), whether or not the cooldown
+	// that followed is over.
+	NeedsLogin bool
 
 	Group, FableGroup             Group     // for a request that is no Fable request, and for one that is
 	CappedUntil, FableCappedUntil time.Time // when its caps let it serve again; zero = now (CAP-3)
@@ -46,7 +49,7 @@ func (m *Member) status(policy Policy, now time.Time) Status {
 	h := m.Health
 	plain, fable := Query{Policy: policy}, Query{Policy: policy, Request: Request{Fable: true}}
 	s := Status{
-		Account: m.Account, Quota: h.Quota, Paused: h.Paused,
+		Account: m.Account, Quota: h.Quota, Paused: h.Paused, NeedsLogin: h.needsLogin(),
 		Group: rank(m, &plain, now).Group, FableGroup: rank(m, &fable, now).Group,
 		CappedUntil: m.cappedUntil(false, now), FableCappedUntil: m.cappedUntil(true, now),
 		Requests: h.Requests, Rotations: h.Rotations, LastUsed: h.LastUsed,
