@@ -56,6 +56,13 @@ type Pool struct {
 type lineup struct {
 	members []Member
 	policy  Policy
+	entries []entry // of the configuration, in listed order, aliases included
+}
+
+// entry is the name of one configured account and whom it stands for.
+type entry struct {
+	name string
+	key  identity.Key
 }
 
 // Roster is a pool as one configuration has it: a request that began under that keeps to its accounts, however late it
@@ -122,7 +129,11 @@ func (p *Pool) Configure(accounts []Account, policy Policy) *Roster {
 	for i, a := range representatives {
 		members[i] = NewMember(a, p.registry.healthOf(a.Key))
 	}
-	p.lineup = lineup{members, policy}
+	entries := make([]entry, len(accounts))
+	for i, a := range accounts {
+		entries[i] = entry{a.Name, a.Key}
+	}
+	p.lineup = lineup{members, policy, entries}
 	return &Roster{p, p.lineup}
 }
 
@@ -146,6 +157,32 @@ func collapse(accounts []Account) []Account {
 		}
 	}
 	return kept
+}
+
+// Identity is the identity behind an account of the pool, whichever of its aliases is named (ID-2b).
+func (p *Pool) Identity(name string) (identity.Key, bool) {
+	p.registry.mu.Lock()
+	defer p.registry.mu.Unlock()
+	for _, e := range p.entries {
+		if e.name == name {
+			return e.key, true
+		}
+	}
+	return identity.Key{}, false
+}
+
+// aliases are the names of an identity in listed order; nil if it has only one (ID-2b).
+func (l *lineup) aliases(key identity.Key) []string {
+	var names []string
+	for _, e := range l.entries {
+		if e.key == key {
+			names = append(names, e.name)
+		}
+	}
+	if len(names) == 1 {
+		return nil
+	}
+	return names
 }
 
 func (r *Registry) healthOf(key identity.Key) *Health {

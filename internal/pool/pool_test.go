@@ -75,6 +75,33 @@ func TestRepresentative(t *testing.T) {
 	}
 }
 
+// ID-2b: the representative shows all names of its identity, and each of them leads to it.
+func TestAliases(t *testing.T) {
+	alias := func(name string, priority int) pool.Account {
+		return pool.Account{Name: name, Key: identity.OfAccount("same", ""), Priority: priority}
+	}
+	p := poolOf(alias("x", 2), account("a"), alias("y", 1))
+	shown := map[string][]string{}
+	for _, s := range p.Snapshot() {
+		shown[s.Name] = s.Aliases
+	}
+	if diff := cmp.Diff(map[string][]string{"y": {"x", "y"}, "a": nil}, shown); diff != "" {
+		t.Error(diff)
+	}
+	for name, want := range map[string]string{"x": "same", "y": "same", "a": "a"} {
+		if key, ok := p.Identity(name); !ok || key != identity.OfAccount(want, "") {
+			t.Errorf("%s is %v, %v", name, key, ok)
+		}
+	}
+	if key, ok := p.Identity("z"); ok {
+		t.Errorf("z is %v", key)
+	}
+	p.Configure(accounts("a"), pool.Policy{})
+	if _, ok := p.Identity("x"); ok {
+		t.Error("a name that has left the pool is still known")
+	}
+}
+
 // ID-1: two pools that list one identity share its state, and their own round robin and sessions.
 func TestPoolsShareIdentities(t *testing.T) {
 	r := pool.NewRegistry(clock.Clock{})

@@ -9,6 +9,7 @@ import (
 // Status is one identity of a pool for display.
 type Status struct {
 	Account               // its representative
+	Aliases   []string    // the names of all its entries in listed order, if it has more than one (ID-2b)
 	Quota     quota.State // as of now
 	Paused    bool
 	Available bool    // for a request that is not a Fable request: selectable and not cooled
@@ -41,6 +42,7 @@ func (p *Pool) Snapshot() []Status {
 	all := make([]Status, len(p.members))
 	for i := range p.members {
 		all[i] = p.members[i].status(p.policy, now)
+		all[i].Aliases = p.aliases(p.members[i].Key)
 	}
 	return all
 }
