@@ -26,6 +26,7 @@ const Windows = 3
 type RateLimit struct {
 	Windows [Windows]WindowLimit
 	Status  string // of the account as a whole; "" = absent
+	Reset   int64  // likewise, in Unix seconds, at most the end of the year 9999; 0 = absent
 }
 
 // WindowLimit is one window's part. Each field stands alone (QUO-2).
@@ -39,7 +40,10 @@ type WindowLimit struct {
 // lastReset is the end of the year 9999: further resets are cut to it, so that no arithmetic on times overflows.
 const lastReset = 253402300799
 
-const statusHeader = "Anthropic-Ratelimit-Unified-Status"
+const (
+	statusHeader = "Anthropic-Ratelimit-Unified-Status"
+	resetHeader  = "Anthropic-Ratelimit-Unified-Reset"
+)
 
 type windowHeaders struct{ utilization, reset, status string }
 
@@ -56,13 +60,11 @@ func headersNamed(window string) windowHeaders {
 
 // ParseRateLimit reads the quota headers. A field that is absent or malformed stays absent (QUO-2).
 func ParseRateLimit(h http.Header) RateLimit {
-	r := RateLimit{Status: field(h, statusHeader)}
+	r := RateLimit{Status: field(h, statusHeader), Reset: seconds(field(h, resetHeader))}
 	for w, names := range headersOf {
 		limit := &r.Windows[w]
 		limit.Utilization, limit.HasUtilization = nonNegative(field(h, names.utilization))
-		if reset, ok := nonNegative(field(h, names.reset)); ok {
-			limit.Reset = int64(min(reset, lastReset))
-		}
+		limit.Reset = seconds(field(h, names.reset))
 		limit.Status = field(h, names.status)
 	}
 	return r
@@ -75,15 +77,19 @@ func (r RateLimit) WriteTo(h http.Header) {
 			h.Set(name, value)
 		}
 	}
+	setReset := func(name string, reset int64) {
+		if reset != 0 {
+			h.Set(name, strconv.FormatInt(reset, 10))
+		}
+	}
 	set(statusHeader, r.Status)
+	setReset(resetHeader, r.Reset)
 	for w, names := range headersOf {
 		limit := r.Windows[w]
 		if limit.HasUtilization {
 			h.Set(names.utilization, strconv.FormatFloat(limit.Utilization, 'f', -1, 64))
 		}
-		if limit.Reset != 0 {
-			h.Set(names.reset, strconv.FormatInt(limit.Reset, 10))
-		}
+		setReset(names.reset, limit.Reset)
 		set(names.status, limit.Status)
 	}
 }
@@ -113,6 +119,12 @@ func field(h http.Header, name string) string {
 		return ""
 	}
 	return strings.TrimSpace(lines[0])
+}
+
+// seconds reads a time in Unix seconds; 0 if it is absent or malformed.
+func seconds(s string) int64 {
+	v, _ := nonNegative(s)
+	return int64(min(v, lastReset))
 }
 
 // nonNegative reads a finite decimal number of at least 0; a negative zero is 0.

@@ -15,6 +15,7 @@ import (
 func TestRateLimitHeaders(t *testing.T) {
 	want := http.Header{
 		"Anthropic-Ratelimit-Unified-Status":            {"allowed_warning"},
+		"Anthropic-Ratelimit-Unified-Reset":             {"1735689603"},
 		"Anthropic-Ratelimit-Unified-5h-Utilization":    {"0.5"},
 		"Anthropic-Ratelimit-Unified-5h-Reset":          {"1735689600"},
 		"Anthropic-Ratelimit-Unified-5h-Status":         {"allowed"},
@@ -25,7 +26,7 @@ func TestRateLimitHeaders(t *testing.T) {
 		"Anthropic-Ratelimit-Unified-7d_oi-Reset":       {"1735689602"},
 		"Anthropic-Ratelimit-Unified-7d_oi-Status":      {"allowed"},
 	}
-	limits := anthropic.RateLimit{Status: "allowed_warning", Windows: [anthropic.Windows]anthropic.WindowLimit{
+	limits := anthropic.RateLimit{Status: "allowed_warning", Reset: 1735689603, Windows: [anthropic.Windows]anthropic.WindowLimit{
 		anthropic.FiveHour: {Utilization: 0.5, HasUtilization: true, Reset: 1735689600, Status: "allowed"},
 		anthropic.SevenDay: {Utilization: 1.25, HasUtilization: true, Reset: 1735689601, Status: "rejected"},
 		anthropic.Fable:    {HasUtilization: true, Reset: 1735689602, Status: "allowed"},
@@ -130,7 +131,11 @@ func FuzzRateLimit(f *testing.F) {
 			h.Set("anthropic-ratelimit-unified-"+window+"-status", status)
 		}
 		h.Set("anthropic-ratelimit-unified-status", aggregate)
+		h.Set("anthropic-ratelimit-unified-reset", reset)
 		limits := anthropic.ParseRateLimit(h)
+		if limits.Reset != limits.Windows[0].Reset {
+			t.Errorf("the aggregate's reset reads %d, a window's %d", limits.Reset, limits.Windows[0].Reset)
+		}
 		for w, limit := range limits.Windows {
 			u := limit.Utilization
 			if math.IsNaN(u) || math.IsInf(u, 0) || math.Signbit(u) || !limit.HasUtilization && u != 0 {

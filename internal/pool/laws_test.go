@@ -226,7 +226,7 @@ func TestLawHeadroomOrders(t *testing.T) {
 		}
 		for i := 1; i < len(ranked); i++ {
 			a, b := &ranked[i-1], &ranked[i]
-			if a.Why() != "" || a.Group != b.Group || a.Group == Cooling {
+			if a.Why() != "" || a.Group != b.Group || a.Group >= NoLogin {
 				continue
 			}
 			if a.Member.Priority > b.Member.Priority {

@@ -25,7 +25,9 @@ func outcome(words []string, fable bool) (Outcome, error) {
 				err = windowSignal(&o.Signal.Windows[quota.Fable], value)
 			}
 		case "all":
-			o.Signal.Status = value
+			var all quota.WindowSignal
+			err = windowSignal(&all, value)
+			o.Signal.Status, o.Signal.Reset = all.Status, all.Reset
 		case "retry":
 			o.Cooldown, err = duration(value)
 		case "sent":

@@ -31,7 +31,7 @@ import (
 //	request s1 [fable] -> a 529 -> b 200 moved=failover
 //	                                        whom a request tries, what becomes of it, and how its session moves;
 //	                                        also why=REASON after a name, detour, and none when no one is left
-//	observe a 429 5h=rejected/.99/+2h 7d=.5 all=rejected retry=30s sent=-10s [fable]
+//	observe a 429 5h=rejected/.99/+2h 7d=.5 all=rejected/+2h retry=30s sent=-10s [fable]
 //	usage a 5h=.99/+2h sent=-10s            what the usage endpoint says
 //	credential a                            its credential has changed
 //	pause a, resume a, clear a              what an operator does; clear ends the cooldowns

@@ -28,6 +28,9 @@ func signal(t *rapid.T) quota.Signal {
 		}
 	}
 	sig.Status = statuses.Draw(t, "aggregate")
+	if rapid.Bool().Draw(t, "has aggregate reset") {
+		sig.Reset = moment(t, "aggregate reset")
+	}
 	return sig
 }
 

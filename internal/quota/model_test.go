@@ -9,11 +9,12 @@ import (
 	"shunt/internal/quota"
 )
 
-// model is QUO-10 to QUO-15 and QUO-23 word for word, in seconds, with nil for what is not known.
+// model is QUO-1, QUO-10 to QUO-15 and QUO-23 word for word, in seconds, with nil for what is not known.
 type model struct {
 	windows     [quota.Windows]modelWindow
 	aggregate   string
 	aggregateAt int64
+	aggregateTo *int64 // the reset of one that rejected alone (QUO-1)
 }
 
 type modelWindow struct {
@@ -39,8 +40,8 @@ func (m *model) expire(now int64) {
 			w.status, w.resetAtStatus = "", nil
 		}
 	}
-	if m.aggregate != "" && m.aggregateAt+604_800 <= now {
-		m.aggregate = ""
+	if m.aggregate != "" && (m.aggregateAt+604_800 <= now || m.aggregateTo != nil && *m.aggregateTo <= now) {
+		m.aggregate, m.aggregateTo = "", nil
 	}
 }
 
@@ -59,7 +60,11 @@ func (m *model) respond(sig quota.Signal, now int64) {
 		}
 	}
 	if sig.Status != "" {
-		m.aggregate, m.aggregateAt = sig.Status, now
+		m.aggregate, m.aggregateAt, m.aggregateTo = sig.Status, now, nil
+		silent := sig.Windows[0].Status == "" && sig.Windows[1].Status == "" && sig.Windows[2].Status == ""
+		if reset := sig.Reset.Unix(); sig.Status == "rejected" && silent && reset > now {
+			m.aggregateTo = &reset
+		}
 	}
 }
 
@@ -128,7 +133,7 @@ func TestLawModel(t *testing.T) {
 					t.Fatalf("rejected %v, not once it was read", s.Rejected(false, soft))
 				}
 				if s = read; s.Aggregate() == "" {
-					m.aggregate = "" // what has no effect may be forgotten
+					m.aggregate, m.aggregateTo = "", nil // what has no effect may be forgotten
 				}
 			}
 			s.Expire(now)
@@ -197,7 +202,7 @@ func TestLawMigration(t *testing.T) {
 		for w := range old.Windows {
 			old.Windows[w].ObservedAtStatus, old.Windows[w].ResetAtStatus = time.Time{}, time.Time{}
 		}
-		old.ObservedAtStatus = time.Time{}
+		old.ObservedAtStatus, old.ResetAtStatus = time.Time{}, time.Time{}
 		now = now.Add(time.Duration(rapid.IntRange(0, 200).Draw(t, "later")) * time.Hour)
 		old.Migrate(now)
 		migrated := quota.Import(old, now)

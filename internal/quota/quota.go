@@ -49,7 +49,8 @@ const rejected = "rejected"
 // Signal is what one upstream response says about quota (QUO-1). The zero value says nothing.
 type Signal struct {
 	Windows [Windows]WindowSignal
-	Status  string // the aggregate's; empty = absent
+	Status  string    // the aggregate's; empty = absent
+	Reset   time.Time // the aggregate's; zero = absent. It bounds a rejection by the aggregate alone, and nothing else
 }
 
 // WindowSignal is what one response says about one window. Each field stands alone (QUO-2).
@@ -69,6 +70,16 @@ func (sig *Signal) Rejected() Set {
 		}
 	}
 	return s
+}
+
+// rejectsAlone reports whether the aggregate rejects and no window has a status that could be what it repeats (QUO-4).
+func (sig *Signal) rejectsAlone() bool {
+	for w := range sig.Windows {
+		if sig.Windows[w].Status != "" {
+			return false
+		}
+	}
+	return sig.Status == rejected
 }
 
 // Usage is what the provider's usage endpoint says about quota (QUO-22). The zero value says nothing.

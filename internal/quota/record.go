@@ -7,6 +7,7 @@ type Record struct {
 	Windows          [Windows]WindowRecord
 	Status           string // the aggregate's
 	ObservedAtStatus time.Time
+	ResetAtStatus    time.Time // the reset that bounds it, if it rejected alone (QUO-1)
 }
 
 // WindowRecord is one window of a [Record].
@@ -35,7 +36,7 @@ func (s *State) Export() Record {
 		}
 	}
 	if s.alone || s.hasWindowStatus() {
-		r.Status, r.ObservedAtStatus = s.aggregate.text, whole(s.aggregate.at)
+		r.Status, r.ObservedAtStatus, r.ResetAtStatus = s.aggregate.text, whole(s.aggregate.at), whole(s.aggregate.boundary)
 	}
 	return r
 }
@@ -54,6 +55,9 @@ func whole(t time.Time) time.Time {
 func Import(r Record, start time.Time) State {
 	start = whole(start)
 	s := State{aggregate: status{text: r.Status, at: stamp(r.ObservedAtStatus, start)}}
+	if r.Status == rejected {
+		s.aggregate.boundary = r.ResetAtStatus
+	}
 	for i, from := range r.Windows {
 		w := &s.windows[i]
 		w.reset = from.Reset

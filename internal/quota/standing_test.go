@@ -210,6 +210,53 @@ func TestRelief(t *testing.T) {
 	}
 }
 
+// QUO-1: the aggregate's own reset bounds a rejection by the aggregate alone, and nothing else.
+func TestAggregateReset(t *testing.T) {
+	week := on(quota.SevenDay, resets(48*time.Hour))
+	alone := merged("rejected", week)
+	alone.Reset = at(time.Hour)
+	var s quota.State
+	s.Record(alone, at(0), at(0))
+	if r, ok := s.Relief(0, at(0)); !ok || !r.Equal(at(time.Hour)) {
+		t.Errorf("relief at %v, %v", r, ok)
+	}
+	if r, ok := s.Relief(quota.Of(quota.SevenDay), at(0)); !ok || !r.Equal(at(48*time.Hour)) {
+		t.Errorf("relief of the week at %v, %v", r, ok)
+	}
+	for after, want := range map[time.Duration]bool{time.Hour - 1: true, time.Hour: false} {
+		expired := s
+		expired.Expire(at(after))
+		if got := expired.Rejected(false, soft); got != want {
+			t.Errorf("rejected after %v: %v", after, got)
+		}
+		if r, ok := expired.Reset(quota.SevenDay); !ok || !r.Equal(at(48*time.Hour)) {
+			t.Errorf("after %v the week resets at %v, %v", after, r, ok)
+		}
+	}
+
+	byWindow := merged("rejected", on(quota.SevenDay, until(48*time.Hour, status("rejected"))))
+	allowed := merged("allowed", week)
+	for name, sig := range map[string]quota.Signal{"a rejection by window": byWindow, "no rejection": allowed} {
+		sig.Reset = at(time.Hour)
+		var s quota.State
+		s.Record(sig, at(0), at(0))
+		s.Expire(at(2 * time.Hour))
+		if s.Aggregate() != sig.Status {
+			t.Errorf("%s: aggregate %q", name, s.Aggregate())
+		}
+		if r, ok := s.Relief(0, at(2*time.Hour)); !ok || !r.Equal(at(48*time.Hour)) {
+			t.Errorf("%s: relief at %v, %v", name, r, ok)
+		}
+	}
+
+	passed := quota.Signal{Status: "rejected", Reset: at(-time.Second)}
+	s = quota.State{}
+	s.Record(passed, at(0), at(0))
+	if s.Expire(at(time.Hour)); !s.Rejected(false, soft) {
+		t.Error("a reset that has passed says nothing")
+	}
+}
+
 func TestSignalNamesItsRejections(t *testing.T) {
 	sig := merged("rejected", on(quota.FiveHour, status("allowed")), on(quota.Fable, status("rejected")))
 	if got := sig.Rejected(); got != quota.Of(quota.Fable) {

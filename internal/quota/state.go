@@ -34,6 +34,7 @@ type status struct {
 	text     string
 	at       time.Time
 	boundary time.Time // the reset that stood when the status was written, zero = none; never moves (QUO-12)
+	// The aggregate has a boundary only if it rejects and its response named no window (QUO-1).
 }
 
 // Record takes in the headers of one response to a request that went out at sent (QUO-2, QUO-3, QUO-15). Fields that
@@ -45,6 +46,9 @@ func (s *State) Record(sig Signal, sent, now time.Time) {
 	}
 	if sig.Status != "" {
 		s.aggregate = status{text: sig.Status, at: now}
+		if sig.rejectsAlone() && sig.Reset.After(now) {
+			s.aggregate.boundary = sig.Reset
+		}
 		s.alone = !s.hasWindowStatus()
 	}
 }
@@ -79,12 +83,12 @@ func (s *State) RecordUsage(u Usage, sent, now time.Time) {
 
 func isFraction(u float64) bool { return u >= 0 && !math.IsInf(u, 1) }
 
-// Expire forgets what is out of date (QUO-10 to QUO-13). A time that equals now has passed.
+// Expire forgets what is out of date (QUO-1, QUO-10 to QUO-13). A time that equals now has passed.
 func (s *State) Expire(now time.Time) {
 	for w := range s.windows {
 		s.windows[w].expire(Window(w).Length(), now)
 	}
-	if passed(s.aggregate.at, week, now) {
+	if passed(s.aggregate.boundary, 0, now) || passed(s.aggregate.at, week, now) {
 		s.aggregate, s.alone = status{}, false
 	}
 }

@@ -24,7 +24,7 @@ const (
 // windowKeys are the ends of the keys of each window.
 var windowKeys = [quota.Windows]string{quota.FiveHour: "5h", quota.SevenDay: "7d", quota.Fable: "7d_oi"}
 
-// The beginnings of the keys of a window; the two that speak of a status stand alone for the aggregate.
+// The beginnings of the keys of a window; those that speak of a status stand alone for the aggregate.
 const (
 	utilizationKey      = "utilization"
 	resetKey            = "reset"
@@ -148,6 +148,7 @@ func encode(r quota.Record) fields {
 	}
 	f.setText(statusKey, r.Status)
 	f.setTime(observedAtStatusKey, r.ObservedAtStatus)
+	f.setTime(resetAtStatusKey, r.ResetAtStatus)
 	return f
 }
 
@@ -176,6 +177,7 @@ func (f fields) decode() (r quota.Record, err error) {
 	}
 	r.Status = d.text(statusKey)
 	r.ObservedAtStatus = d.time(observedAtStatusKey)
+	r.ResetAtStatus = d.time(resetAtStatusKey)
 	return r, d.err
 }
 

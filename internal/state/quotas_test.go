@@ -22,7 +22,7 @@ var keys = cmp.Comparer(func(a, b identity.Key) bool { return a == b })
 
 // full is an account about which everything is known.
 func full() quota.Record {
-	r := quota.Record{Status: "allowed", ObservedAtStatus: unix(begin - 1)}
+	r := quota.Record{Status: "allowed", ObservedAtStatus: unix(begin - 1), ResetAtStatus: unix(begin + 60)}
 	for w := range r.Windows {
 		n := int64(w)
 		r.Windows[w] = quota.WindowRecord{
@@ -47,7 +47,7 @@ const version3 = `{"version":3,"accounts":[
 		"utilization_5h":0.25,"reset_5h":1800000100,"observed_at_5h":1799999990,"status_5h":"rejected","observed_at_status_5h":1799999980,"reset_at_status_5h":1800000050,
 		"utilization_7d":0.5,"reset_7d":1800000101,"observed_at_7d":1799999989,"status_7d":"rejected","observed_at_status_7d":1799999979,"reset_at_status_7d":1800000051,
 		"utilization_7d_oi":0.75,"reset_7d_oi":1800000102,"observed_at_7d_oi":1799999988,"status_7d_oi":"rejected","observed_at_status_7d_oi":1799999978,"reset_at_status_7d_oi":1800000052,
-		"status":"allowed","observed_at_status":1799999999}},
+		"status":"allowed","observed_at_status":1799999999,"reset_at_status":1800000060}},
 	{"key":{"store_family":"claude","identity":{"kind":"verified","id":"0a-1b","organization":"org"}},"quota":{"observed_at_7d":1800000000,"utilization_7d":0}}]}`
 
 func allKinds() state.Quotas {

@@ -157,15 +157,22 @@ func refusesCredential(body []byte) bool {
 
 // signal is what an answer reports of the account's quota (QUO-1).
 func signal(limits anthropic.RateLimit) quota.Signal {
-	s := quota.Signal{Status: limits.Status}
+	s := quota.Signal{Status: limits.Status, Reset: unixTime(limits.Reset)}
 	for from, to := range claudeWindows {
 		w := limits.Windows[from]
-		s.Windows[to] = quota.WindowSignal{Utilization: w.Utilization, HasUtilization: w.HasUtilization, Status: w.Status}
-		if w.Reset != 0 {
-			s.Windows[to].Reset = time.Unix(w.Reset, 0)
+		s.Windows[to] = quota.WindowSignal{
+			Utilization: w.Utilization, HasUtilization: w.HasUtilization, Reset: unixTime(w.Reset), Status: w.Status,
 		}
 	}
 	return s
+}
+
+// unixTime is the time of Unix seconds; 0 is absent.
+func unixTime(seconds int64) time.Time {
+	if seconds == 0 {
+		return time.Time{}
+	}
+	return time.Unix(seconds, 0)
 }
 
 var claudeWindows = [anthropic.Windows]quota.Window{
