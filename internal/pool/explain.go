@@ -51,9 +51,13 @@ type By string
 
 // What orders candidates, from the first that counts to the last (SEL-3, SEL-10).
 const (
-	ByLead        By = "lead" // the one before it leads
-	ByGroup       By = "group"
-	ByRecovery    By = "recovery" // the one before it is cooled for a shorter time
+	ByLead     By = "lead" // the one before it leads
+	ByGroup    By = "group"
+	ByOwn      By = "own"      // the one before it is the session's own (FO-15)
+	ByRecovery By = "recovery" // the one before it is cooled for a shorter time
+	// ByFault: the one before it is among those that a fault of the service cooled. They stand together, where the first of
+	// them recovers (FO-0c).
+	ByFault       By = "fault"
 	ByPriority    By = "priority"
 	ByHeadroom    By = "headroom"
 	ByWeeklyReset By = "weekly_reset" // that of the one before it comes first
@@ -95,11 +99,17 @@ func by(a, b *Ranked, policy Policy) By {
 	switch {
 	case a.leads():
 		return ByLead
+	case a.tier == ownTier:
+		return ByOwn
+	case a.tier == faultTier && b.tier == laterTier:
+		return ByFault
+	case a.tier != b.tier && a.Group == Cooling:
+		return ByRecovery
 	case a.tier != b.tier:
 		return ByGroup
-	case a.major != b.major && a.tier == coolingTier:
+	case a.major != b.major && byRecovery(a.tier):
 		return ByRecovery
-	case a.major != b.major || a.minor != b.minor && a.tier == coolingTier:
+	case a.major != b.major || a.minor != b.minor && byRecovery(a.tier):
 		return ByPriority
 	case a.minor != b.minor && policy.Planned:
 		return ByHeadroom
@@ -108,6 +118,8 @@ func by(a, b *Ranked, policy Policy) By {
 	}
 	return ByTie
 }
+
+func byRecovery(t tier) bool { return t == coolingTier || t == laterTier }
 
 func (r *Ranked) explained(q *Query, now time.Time) Place {
 	m := r.Member

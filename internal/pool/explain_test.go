@@ -50,7 +50,7 @@ func TestExplain(t *testing.T) {
 		for name, o := range map[string]pool.Outcome{
 			"home": reading(0.7, time.Hour), "wide": reading(0.1, time.Hour), "tight": reading(0.6, 4*time.Hour), "dear": reading(0.1, time.Hour),
 			"near": reading(0.85, 3*time.Hour), "over": reading(0.96, time.Hour), "capped": reading(0.99, 2*time.Hour),
-			"soon": {Event: pool.Overloaded, Cooldown: 5 * time.Second}, "late": {Event: pool.ServerError, Cooldown: 30 * time.Second},
+			"soon": {Event: pool.Throttled, Cooldown: 5 * time.Second}, "late": {Event: pool.ServerError, Cooldown: 30 * time.Second},
 		} {
 			p.Observe(account(name).Key, o)
 		}
@@ -140,6 +140,31 @@ func TestExplainWithoutAPlan(t *testing.T) {
 	p.Configure(nil, pool.Policy{})
 	if e = p.Explain(req); e.Preferred != "" || e.Places != nil {
 		t.Errorf("an empty pool: %+v", e)
+	}
+}
+
+// SEL-32, FO-0c, FO-15: what puts the cooled ones in their places. Those that a fault of the service cooled stand together.
+func TestExplainCooled(t *testing.T) {
+	p := poolOf(accounts("a", "b", "c", "d", "e", "f")...)
+	for name, o := range map[string]pool.Outcome{
+		"a": {Event: pool.Throttled, Cooldown: time.Hour},
+		"b": {Event: pool.Throttled, Cooldown: 2 * time.Second},
+		"c": {Event: pool.ServerError, Cooldown: 5 * time.Second}, "d": {Event: pool.HostDown, Cooldown: time.Minute},
+		"e": {Event: pool.Throttled, Cooldown: 10 * time.Second},
+		"f": {Event: pool.Unauthorized, Cooldown: 5 * time.Minute},
+	} {
+		p.Observe(account(name).Key, o)
+	}
+	var req pool.Request
+	for req.Session = 1; ; req.Session++ {
+		e := p.Explain(req)
+		if e.Preferred == "a" && e.Places[2].Name == "d" { // whose tie puts d before c, although c recovers first
+			break
+		}
+	}
+	want := []string{"a cooled  ", "b cooled  own", "d cooled  recovery", "c cooled  tie", "e cooled  fault", "f cooled  recovery"}
+	if diff := cmp.Diff(want, lines(p.Explain(req))); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -3,6 +3,7 @@ package pool
 import (
 	"time"
 
+	"shunt/internal/identity"
 	"shunt/internal/quota"
 )
 
@@ -17,6 +18,9 @@ type Health struct {
 
 	ramp      ramp
 	cooldowns [cooldownKinds]cooldown
+
+	fault     Event     // of a doubtful kind, if the last request that said anything ended with it (FO-0c)
+	succeeded time.Time // when the latest request that succeeded was sent; zero = none
 
 	credentialSince time.Time // when it was replaced last; zero = not yet
 	refused         time.Time // when the provider rejected the credential that it has (SEL-8b); zero = it did not
@@ -70,6 +74,14 @@ func (e Event) String() string {
 	}[e]
 }
 
+// isFault reports whether the service is at fault rather than the account or its quota.
+func (e Event) isFault() bool {
+	return e == ServerError || e == Transport || e == Overloaded || e == HostDown
+}
+
+// isDoubtful reports whether one such failure may be the fault of the request that met it (FO-0c).
+func (e Event) isDoubtful() bool { return e == ServerError || e == Transport }
+
 // refusesCredential reports whether the account is of no use until its credential changes (SEL-8b).
 func (e Event) refusesCredential() bool {
 	return e == Unauthorized || e == Forbidden || e == LoginNeeded
@@ -110,6 +122,9 @@ func Observe(h Health, o Outcome, soft quota.Thresholds, now time.Time) Health {
 		h.succeed(o)
 	default:
 		h.cool(o, now)
+		if h.fault = None; o.Event.isDoubtful() {
+			h.fault = o.Event
+		}
 	}
 	h.believe(soft)
 	return h
@@ -134,6 +149,10 @@ func (h *Health) believe(soft quota.Thresholds) {
 // succeed ends the cooldowns that were set before the request went out, and no later one (FO-2).
 func (h *Health) succeed(o Outcome) {
 	h.ramp.succeed(o.Sent)
+	h.fault = None
+	if h.succeeded.Before(o.Sent) {
+		h.succeeded = o.Sent
+	}
 	for kind := range h.cooldowns {
 		c := &h.cooldowns[kind]
 		if c.set.Before(o.Sent) && (cooldownKind(kind) != ofFable || o.Fable) {
@@ -181,6 +200,35 @@ func (c cooldown) renewed(by cooldown) cooldown {
 		by.until, by.cause = c.until, c.cause
 	}
 	return by
+}
+
+// doubtfulCooldown is how long an account cools down for a failure that may be the fault of the request (FO-0c).
+const doubtfulCooldown = 2 * time.Second
+
+// doubt is a failure whose cooldown is short until another account shows, by serving the same request, that the request
+// was not at fault.
+type doubt struct {
+	key   identity.Key
+	event Event
+	at    time.Time
+	until time.Time // the end of the full cooldown
+}
+
+// doubts reports whether the event may be the fault of its request: not if the account's previous request failed the
+// same way.
+func (h *Health) doubts(e Event) bool { return e.isDoubtful() && h.fault != e }
+
+// confirm makes the cooldown of a doubtful failure as long as it would have been without the doubt, unless something has
+// ended it since (FO-2, FO-13). A longer one stays (FO-3).
+func (h *Health) confirm(d doubt) {
+	c := &h.cooldowns[d.event.kind()]
+	if d.at.Before(h.succeeded) || !h.cleared.Before(d.at) || !c.until.Before(d.until) {
+		return
+	}
+	c.until, c.cause = d.until, d.event
+	if c.set.Before(d.at) {
+		c.set = d.at
+	}
 }
 
 // credentialChanged ends what the old credential caused (TOK-7).

@@ -277,6 +277,57 @@ func TestLawCooldownsNeverShorten(t *testing.T) {
 	})
 }
 
+// FO-0c, FO-15, SEL-10: the cooled ones are the session's own, then those by recovery, among which all that a fault cooled are
+// one block by priority, where the first of them recovers.
+func TestLawCooled(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		members := anyMembers(t, 2)
+		q, now := anyQuery(t, members), moment(t, "now")
+		q.Tried = nil
+		_, home := order(members, &q, now)
+		until := func(m *Member) time.Time { u, _ := m.Health.CooledUntil(q.Fable, now); return u }
+		var cooled []*Member
+		for _, r := range Order(members, q, now) {
+			if r.Group == Cooling {
+				cooled = append(cooled, r.Member)
+			}
+		}
+		own := func(m *Member) bool { return q.Session != 0 && m == &members[home] }
+		if !slices.ContainsFunc(cooled, own) {
+			own = func(m *Member) bool { return q.Session != 0 && m.Key == q.Last }
+		}
+		if i := slices.IndexFunc(cooled, own); i > 0 {
+			t.Fatalf("the session's own is in place %d", i)
+		} else if i == 0 {
+			cooled = cooled[1:]
+		}
+		block := func(m *Member) bool { _, cause := m.Health.CooledUntil(q.Fable, now); return cause.isFault() }
+		var first time.Time // of the block
+		for _, m := range cooled {
+			if block(m) && (first.IsZero() || until(m).Before(first)) {
+				first = until(m)
+			}
+		}
+		place := func(m *Member) time.Time {
+			if block(m) {
+				return first
+			}
+			return until(m)
+		}
+		for i := 1; i < len(cooled); i++ {
+			a, b := cooled[i-1], cooled[i]
+			switch {
+			case place(a).After(place(b)):
+				t.Fatalf("%v before %v", place(a).Sub(now), place(b).Sub(now))
+			case block(b) && !block(a) && place(a).Equal(first):
+				t.Fatal("one that recovers no sooner stands before the block")
+			case block(a) == block(b) && place(a).Equal(place(b)) && a.Priority > b.Priority:
+				t.Fatalf("priority %d before %d", a.Priority, b.Priority)
+			}
+		}
+	})
+}
+
 // SEL-1: an identity that joins or leaves takes or gives back its own sessions, about 1/n of them, and no other moves.
 func TestLawMovement(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -352,7 +403,7 @@ func playRamp(t *rapid.T) {
 			c, ok := x.Next()
 			x.holds = c.Name
 			if !ok {
-				if len(x.tried) != len(accounts) {
+				if len(x.tried) != len(accounts) && x.cooled < cooledTries { // FO-15
 					t.Fatalf("tried %v only", x.tried)
 				}
 				break
@@ -428,13 +479,20 @@ func playRequests(t *rapid.T) {
 		}
 		s := p.Begin(Request{Session: SessionOf("s")})
 		tried := map[string]bool{}
+		cooled := 0
 		for {
 			c, ok := s.Next()
 			if !ok {
-				if len(tried) != enabled {
+				if len(tried) != enabled && cooled < cooledTries { // FO-15
 					t.Fatalf("tried %v of %d", tried, enabled)
 				}
 				break
+			}
+			if c.Group == Cooling {
+				cooled++
+			}
+			if cooled > cooledTries {
+				t.Fatalf("tried %d that are cooled", cooled)
 			}
 			if tried[c.Name] {
 				t.Fatalf("tried %s twice", c.Name)
@@ -447,7 +505,7 @@ func playRequests(t *rapid.T) {
 					*reset = time.Now().Add(reset.Sub(noon) / 60)
 				}
 			}
-			p.Observe(c.Key, o)
+			s.Observe(c, o)
 			if o.Event > Success {
 				continue
 			}

@@ -114,7 +114,10 @@ const (
 	nearTier
 	overHardTier
 	noLoginTier
-	coolingTier
+	ownTier      // and the next three are Cooling: the session's own (FO-15),
+	coolingTier  // those that recover before any of the next,
+	faultTier    // those that a fault of the service cooled (FO-0c),
+	laterTier    // and those that recover later than the first of these
 	disabledTier // and what follows is Out
 	pausedTier
 	cappedTier
@@ -159,9 +162,54 @@ func standing(dst []Ranked, members []Member, q *Query, now time.Time) (ranked [
 	default:
 		return ranked, -1
 	}
+	own := q.own(ranked, home)
 	ranked = slices.DeleteFunc(ranked, func(r Ranked) bool { return q.tried(r.Member) })
 	q.place(ranked, home, len(members))
+	placeCooling(ranked, own)
 	return ranked, home
+}
+
+// own is the index of the cooled identity that the session belongs to: its home or, if that is not cooled, the one that
+// last served it; -1 if there is none (FO-15). That this request has tried it already makes no other one its own.
+func (q *Query) own(ranked []Ranked, home int) int {
+	own := -1
+	if q.Session == 0 {
+		return own
+	}
+	for i := range ranked {
+		switch r := &ranked[i]; {
+		case r.Group != Cooling:
+		case int(r.listed) == home:
+			return home
+		case r.Member.Key == q.Last:
+			own = int(r.listed)
+		}
+	}
+	return own
+}
+
+// placeCooling orders group (d): the session's own identity, then by recovery. Those that a fault of the service cooled are
+// one block, in the place of the first of them to recover and ordered by priority and tie, so that the sessions of a
+// faulty moment do not pile up on whichever recovers first (FO-0c).
+func placeCooling(ranked []Ranked, own int) {
+	first := int64(math.MaxInt64)
+	for i := range ranked {
+		r := &ranked[i]
+		if r.Group == Cooling && int(r.listed) == own {
+			r.tier = ownTier
+		}
+		if r.tier == faultTier {
+			first = min(first, r.major)
+		}
+	}
+	for i := range ranked {
+		switch r := &ranked[i]; {
+		case r.tier == faultTier:
+			r.major, r.minor = r.minor, 0
+		case r.tier == coolingTier && r.major >= first:
+			r.tier = laterTier
+		}
+	}
 }
 
 // atHome is the session's home, if it is free: it goes before all others (SEL-1), so that nobody has to look at them.
@@ -228,8 +276,11 @@ func rank(m *Member, q *Query, now time.Time) Ranked {
 		return r
 	}
 	priority := int64(m.Priority)
-	if until, _ := m.Health.CooledUntil(q.Fable, now); !until.IsZero() {
+	if until, cause := m.Health.CooledUntil(q.Fable, now); !until.IsZero() {
 		r.Group, r.tier = Cooling, coolingTier
+		if cause.isFault() {
+			r.tier = faultTier
+		}
 		r.major, r.minor = int64(until.Sub(now)), priority
 		return r
 	}

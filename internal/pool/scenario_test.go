@@ -330,8 +330,8 @@ func (s *scenario) request(args []string) error {
 		if err != nil {
 			return err
 		}
-		s.pool.Observe(c.Key, o)
-		if o.Event != Success && o.Event != None {
+		selection.Observe(c, o)
+		if o.Event != Success {
 			continue
 		}
 		want, _ := option(words, "moved")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"shunt/internal/identity"
+	"shunt/internal/quota"
 )
 
 // Selection is the decisions for one request. It belongs to one goroutine.
@@ -17,7 +18,12 @@ type Selection struct {
 	current *Health        // who was chosen last
 	slot    *Health        // who counts this request among those it has in hand
 	verdict Verdict        // why the last Next found nobody
+	cooled  int            // how many of those that were tried were cooled
+	doubts  []doubt        // failures that may be the fault of this request
 }
+
+// cooledTries is how many cooled identities a request tries: fifty exhausted accounts cost two requests, not fifty (FO-15).
+const cooledTries = 2
 
 // Candidate is an identity chosen for an attempt.
 type Candidate struct {
@@ -64,8 +70,8 @@ func (p *Pool) selection(req Request, among *lineup) *Selection {
 	return s
 }
 
-// Next is the best identity as things stand now that this request has not tried yet; not ok if none is left. The request
-// then counts among those that the identity has in hand, until [Selection.Release] or the next Next.
+// Next is the best identity as things stand now that this request has not tried yet; not ok if none is left, or only
+// cooled ones and it has tried two of these (FO-15). The request then counts among those that the identity has in hand, until [Selection.Release] or the next Next.
 func (s *Selection) Next() (Candidate, bool) { return s.next(Cooling) }
 
 // NextAvailable is like [Selection.Next], but not ok if only cooled ones are left, or such as need a login: to try those
@@ -79,12 +85,18 @@ func (s *Selection) next(worst Group) (Candidate, bool) {
 	defer r.mu.Unlock()
 	now := r.clock.Now()
 	s.release(now)
+	if s.cooled == cooledTries {
+		worst = min(worst, NoLogin)
+	}
 	chosen, home, detour, ok := s.best(worst, now)
 	if !ok {
 		return Candidate{}, false
 	}
 	c := s.candidate(&chosen, detour, &s.members[home], now)
 	s.query.Tried = append(s.query.Tried, c.Key)
+	if c.Group == Cooling {
+		s.cooled++
+	}
 	if s.current != nil {
 		s.current.Rotations++
 	}
@@ -246,15 +258,37 @@ func (s *Selection) against(m *Member, now time.Time) Reason {
 	return ""
 }
 
-// Served records that the answer of a candidate went to the client, and reports the move of the session if that is one.
-// A detour of this one request changes nothing (SEL-30).
+// Observe takes in the outcome of this request's attempt at a candidate, as [Pool.Observe] does. But a failure that may be
+// the fault of the request cools the account for a moment only, until another account serves this same request (FO-0c).
+func (s *Selection) Observe(c Candidate, o Outcome) {
+	s.pool.update(c.Key, func(h Health, soft quota.Thresholds, now time.Time) Health {
+		if h.doubts(o.Event) && o.Cooldown > doubtfulCooldown {
+			s.doubts = append(s.doubts, doubt{c.Key, o.Event, now, now.Add(o.Cooldown)})
+			o.Cooldown = doubtfulCooldown
+		}
+		return Observe(h, o, soft, now)
+	})
+}
+
+// Served records that the response of a candidate went to the client, and reports the move of the session if that is one.
+// A detour of this one request changes nothing for the session (SEL-30).
 func (s *Selection) Served(c Candidate, detour bool) (Move, bool) {
-	if s.query.Session == 0 || detour || c.Detour {
+	stays := s.query.Session == 0 || detour || c.Detour
+	if stays && s.doubts == nil {
 		return Move{}, false
 	}
 	r := s.pool.registry
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for _, d := range s.doubts {
+		if d.key != c.Key {
+			r.healthOf(d.key).confirm(d)
+		}
+	}
+	s.doubts = nil
+	if stays {
+		return Move{}, false
+	}
 	m, _ := s.pool.sessions.Get(s.query.Session)
 	// Requests of one session run side by side; the first of them to be served there has reported the move.
 	moves := c.move != "" && m.seat(s.query.Fable).key != c.Key
