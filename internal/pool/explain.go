@@ -51,7 +51,8 @@ type By string
 
 // What orders candidates, from the first that counts to the last (SEL-3, SEL-10).
 const (
-	ByLead     By = "lead" // the one before it leads
+	ByAdvisor  By = "advisor" // the one before it has a Fable week that the request may use (SEL-4b)
+	ByLead     By = "lead"    // the one before it leads
 	ByGroup    By = "group"
 	ByOwn      By = "own"      // the one before it is the session's own (FO-15)
 	ByRecovery By = "recovery" // the one before it is cooled for a shorter time
@@ -97,6 +98,8 @@ func (p *Pool) Explain(req Request) Explanation {
 // by names the first part of two sort keys that differs.
 func by(a, b *Ranked, policy Policy) By {
 	switch {
+	case a.behind != b.behind:
+		return ByAdvisor
 	case a.leads():
 		return ByLead
 	case a.tier == ownTier:

@@ -86,11 +86,12 @@ func anyMembers(t *rapid.T, least int) []Member {
 
 func anyQuery(t *rapid.T, members []Member) Query {
 	q := Query{
-		Request: Request{Fable: rapid.Bool().Draw(t, "fable")}, Policy: policyOf(t), Turn: rapid.Uint64Range(0, 9).Draw(t, "turn"),
+		Request: Request{Fable: rapid.Bool().Draw(t, "fable"), Advisor: rapid.Bool().Draw(t, "advisor")}, Policy: policyOf(t), Turn: rapid.Uint64Range(0, 9).Draw(t, "turn"),
 	}
 	if rapid.Bool().Draw(t, "has session") {
 		q.Session = SessionOf(rapid.StringMatching("[a-z]{3}").Draw(t, "session"))
 		q.Last = keyOf(fmt.Sprintf("m%d", rapid.IntRange(0, 7).Draw(t, "last")))
+		q.Advised = keyOf(fmt.Sprintf("m%d", rapid.IntRange(0, 7).Draw(t, "advised")))
 	}
 	for i := range members {
 		if rapid.IntRange(0, 4).Draw(t, "tried") == 0 {
@@ -180,7 +181,22 @@ func TestLawLeadThenGroups(t *testing.T) {
 		if q.Policy.Planned {
 			tier[OverHard] = 2
 		}
-		var home, last *Ranked
+		// SEL-4b: those that are free for Fable requests too stand before all others, and only they lead.
+		eligible := func(r *Ranked) bool { return r.Group == Free }
+		if q.Advisor && !q.Fable {
+			fable := q
+			fable.Fable = true
+			both := func(r Ranked) bool { return r.Group == Free && rank(r.Member, &fable, now).Group == Free }
+			if n := len(slices.DeleteFunc(slices.Clone(ranked), func(r Ranked) bool { return !both(r) })); n > 0 {
+				for i := range ranked {
+					if both(ranked[i]) != (i < n) {
+						t.Fatalf("%s is in place %d of %v, %d are free for Fable", ranked[i].Member.Name, i, names(ranked), n)
+					}
+				}
+				eligible = func(r *Ranked) bool { return both(*r) }
+			}
+		}
+		var home, last, advised *Ranked
 		for i := range ranked {
 			r := &ranked[i]
 			if i > 0 && r.Why() != "" {
@@ -195,12 +211,17 @@ func TestLawLeadThenGroups(t *testing.T) {
 			if r.Member.Key == q.Last {
 				last = r
 			}
+			if r.Member.Key == q.Advised && q.Advisor && !q.Fable {
+				advised = r
+			}
 		}
 		var want *Ranked
 		switch {
-		case home != nil && home.Group == Free:
+		case home != nil && eligible(home):
 			want = home
-		case last != nil && last.Group == Free:
+		case advised != nil && eligible(advised):
+			want = advised
+		case last != nil && eligible(last):
 			want = last
 		}
 		switch {
@@ -226,7 +247,7 @@ func TestLawHeadroomOrders(t *testing.T) {
 		}
 		for i := 1; i < len(ranked); i++ {
 			a, b := &ranked[i-1], &ranked[i]
-			if a.Why() != "" || a.Group != b.Group || a.Group >= NoLogin {
+			if a.leads() || a.behind != b.behind || a.Group != b.Group || a.Group >= NoLogin {
 				continue
 			}
 			if a.Member.Priority > b.Member.Priority {

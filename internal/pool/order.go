@@ -35,15 +35,18 @@ func NewMember(a Account, h *Health) Member { return Member{a, h, seedOf(a.Key)}
 type Request struct {
 	Session Session
 	Fable   bool // the upstream model is of the Fable family
+	Advisor bool // it may use the Fable week as well, through its tools (SEL-4b); nothing for a Fable request
 }
 
 // Query is a request together with the policy that holds for it and what came before it.
 type Query struct {
 	Request
 	Policy Policy
-	Turn   uint64         // how many requests without a session came before (SEL-2)
-	Last   identity.Key   // who last served the session (SEL-2b); zero = unknown
-	Tried  []identity.Key // whom this request has tried already: left out, and not usable any more
+	Turn   uint64       // how many requests without a session came before (SEL-2)
+	Last   identity.Key // who last served the session (SEL-2b); zero = unknown
+	// Advised last served a request of the session with an advisor in the place of Last; zero = none did.
+	Advised identity.Key
+	Tried   []identity.Key // whom this request has tried already: left out, and not usable any more
 }
 
 // Group is the first thing that candidates are ordered by (SEL-10).
@@ -74,6 +77,10 @@ const (
 	LastServed Reason = "last_served" // it served the session while the home is not usable (SEL-2b)
 )
 
+// Advisor is why a candidate was chosen before the preferred one: its Fable week is free, for a request that may use it
+// through its tools (SEL-4b).
+const Advisor Reason = "advisor"
+
 // Why an identity was not used: [Candidate.Why] of its replacement, [Move.Reason], [Ranked.Why] of one that is Out.
 const (
 	NearQuota   Reason = "near_quota"
@@ -93,6 +100,7 @@ type Ranked struct {
 	Member *Member
 	Group  Group
 	tier   tier
+	behind bool // others have a Fable week that the request may use, and this one has not (SEL-4b)
 	listed int32
 	// What orders it in its tier, field by field, ascending; what major and minor mean depends on the tier.
 	major, minor int64
@@ -100,7 +108,12 @@ type Ranked struct {
 }
 
 // Why is why it leads, or why it is Out; empty if only SEL-10 speaks for its place.
-func (r *Ranked) Why() Reason { return reasons[r.tier] }
+func (r *Ranked) Why() Reason {
+	if r.behind && r.leads() {
+		return ""
+	}
+	return reasons[r.tier]
+}
 
 // tier is what an order goes by first: who leads, and then the groups of SEL-10, of which the two near ones are one
 // without a plan.
@@ -109,6 +122,7 @@ type tier uint8
 const (
 	stickyTier tier = iota
 	turnTier
+	advisedTier
 	lastTier
 	freeTier
 	nearTier
@@ -124,10 +138,11 @@ const (
 )
 
 var reasons = [...]Reason{
-	stickyTier: Sticky, turnTier: RoundRobin, lastTier: LastServed,
+	stickyTier: Sticky, turnTier: RoundRobin, advisedTier: LastServed, lastTier: LastServed,
 	disabledTier: Disabled, pausedTier: Paused, cappedTier: Capped,
 }
 
+// leads reports whether it stands before all others, or all others that are behind.
 func (r *Ranked) leads() bool { return r.tier < freeTier }
 
 // Order ranks the identities that may serve a request, best first (SEL-1 to SEL-11): everyone selectable that was not
@@ -164,6 +179,9 @@ func standing(dst []Ranked, members []Member, q *Query, now time.Time) (ranked [
 	}
 	own := q.own(ranked, home)
 	ranked = slices.DeleteFunc(ranked, func(r Ranked) bool { return q.tried(r.Member) })
+	if q.advisor() {
+		q.placeBehind(ranked, now)
+	}
 	q.place(ranked, home, len(members))
 	placeCooling(ranked, own)
 	return ranked, home
@@ -220,7 +238,30 @@ func atHome(members []Member, q *Query, now time.Time) (r Ranked, home int, ok b
 	home = homeOf(members, q.Session)
 	r = rank(&members[home], q, now)
 	r.listed, r.tier = int32(home), stickyTier
-	return r, home, r.Group == Free && !q.tried(r.Member)
+	return r, home, r.Group == Free && !q.tried(r.Member) && (!q.advisor() || q.freeForFable(r.Member, now))
+}
+
+// advisor reports whether the request may use the Fable week through its tools alone (SEL-4b).
+func (q *Query) advisor() bool { return q.Advisor && !q.Fable }
+
+// freeForFable reports whether the identity would be free for a Fable request.
+func (q *Query) freeForFable(m *Member, now time.Time) bool {
+	fable := *q
+	fable.Fable = true
+	return rank(m, &fable, now).Group == Free
+}
+
+// placeBehind puts all others behind those that are free for Fable requests too, if there are any (SEL-4b).
+func (q *Query) placeBehind(ranked []Ranked, now time.Time) {
+	some := false
+	for i := range ranked {
+		r := &ranked[i]
+		r.behind = r.Group != Free || !q.freeForFable(r.Member, now)
+		some = some || !r.behind
+	}
+	for i := range ranked {
+		ranked[i].behind = ranked[i].behind && some
+	}
 }
 
 // homeOf is the index of the session's home, -1 if there are no members.
@@ -237,7 +278,7 @@ func homeOf(members []Member, s Session) int {
 // place decides who leads, and how equals are ordered: by descending rendezvous weight with a session, else cyclically
 // from the home on.
 func (q *Query) place(ranked []Ranked, home, n int) {
-	first, last := -1, -1
+	var leaders [2]*Ranked // of those that are not behind, and of those that are
 	for i := range ranked {
 		r := &ranked[i]
 		at := int(r.listed)
@@ -246,21 +287,38 @@ func (q *Query) place(ranked []Ranked, home, n int) {
 		} else {
 			r.tie = uint64((at - home + n) % n)
 		}
-		if r.Group == Free && at == home {
-			first = i
-		}
-		if r.Group == Free && r.Member.Key == q.Last {
-			last = i
+		lead := q.lead(r, at == home)
+		if to := &leaders[behind(r)]; lead < freeTier && (*to == nil || lead < (*to).tier) {
+			if *to != nil {
+				(*to).tier = freeTier
+			}
+			r.tier, *to = lead, r
 		}
 	}
+}
+
+func behind(r *Ranked) int {
+	if r.behind {
+		return 1
+	}
+	return 0
+}
+
+// lead is the tier in which an identity stands if no better one leads: its own if it never leads.
+func (q *Query) lead(r *Ranked, home bool) tier {
 	switch {
-	case first >= 0 && q.Session != 0:
-		ranked[first].tier = stickyTier
-	case first >= 0:
-		ranked[first].tier = turnTier
-	case last >= 0 && q.Session != 0:
-		ranked[last].tier = lastTier
+	case r.Group != Free:
+	case home && q.Session != 0:
+		return stickyTier
+	case home:
+		return turnTier
+	case q.Session == 0:
+	case r.Member.Key == q.Advised && q.advisor() && !r.behind:
+		return advisedTier
+	case r.Member.Key == q.Last:
+		return lastTier
 	}
+	return r.tier
 }
 
 func (q *Query) tried(m *Member) bool { return slices.Contains(q.Tried, m.Key) }
@@ -345,6 +403,8 @@ func descending(f float64) int64 {
 
 func compare(a, b Ranked) int {
 	switch {
+	case a.behind != b.behind:
+		return behind(&a) - behind(&b)
 	case a.tier != b.tier:
 		return cmp.Compare(a.tier, b.tier)
 	case a.major != b.major:

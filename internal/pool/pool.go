@@ -79,6 +79,9 @@ func (r *Roster) Begin(req Request) *Selection { return r.begin(req, &r.lineup) 
 type memory struct {
 	seats         [2]seat // of its Fable requests and of its others, see [memory.seat]
 	moved, warned bool    // ever (SEL-31)
+	// advised served a request with an advisor last, in the place of the seat. The next such request follows it, so that
+	// a conversation does not change its account with every turn (SEL-2b, SEL-4b).
+	advised identity.Key
 }
 
 // seat is where a session sits.

@@ -24,7 +24,7 @@ import (
 //
 //	policy planned hard=.9 burn ramp=2      [server.pool]; holds for the accounts that follow
 //	accounts a b:priority=1 c:disabled d:soft=.5 e:is=a f:cap=.8 g:cap5h=.8:cap7d=.7:capfable=.6
-//	order s1 [fable] -> a b c               the candidates of a request, best first; - is no session
+//	order s1 [fable] [advisor] -> a b c     the candidates of a request, best first; - is no session
 //	state a [fable] -> cooled 30s           its group, and how long it is cooled
 //	none s1 [fable] -> capped=2 paused=1 until=+2h
 //	                                        there is no candidate, for these reasons
@@ -220,7 +220,9 @@ func (s *scenario) asked(args []string) (Request, [][]string, error) {
 	for _, part := range strings.Split(after, "->") {
 		parts = append(parts, strings.Fields(part))
 	}
-	return Request{Session: session, Fable: slices.Contains(words, "fable")}, parts, err
+	return Request{
+		Session: session, Fable: slices.Contains(words, "fable"), Advisor: slices.Contains(words, "advisor"),
+	}, parts, err
 }
 
 func (s *scenario) session(word string) (Session, error) {

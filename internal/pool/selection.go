@@ -32,8 +32,8 @@ type Candidate struct {
 	Group Group
 	// Why is Sticky, RoundRobin or LastServed, else the reason why the preferred identity was not the choice.
 	Why Reason
-	// Detour is set if a better candidate was passed over for a reason of the moment (Ramp): if this one serves, the
-	// session stays where it was all the same.
+	// Detour is set if a better candidate was passed over for the sake of this one request (Ramp, Advisor): if this one
+	// serves, the session stays where it was all the same.
 	Detour bool
 
 	home uint64
@@ -65,7 +65,7 @@ func (p *Pool) selection(req Request, among *lineup) *Selection {
 	if req.Session != 0 {
 		remembered, _ := p.sessions.Peek(req.Session)
 		s.seat = remembered.seat(req.Fable)
-		s.query.Last = s.seat.key
+		s.query.Last, s.query.Advised = s.seat.key, remembered.advised
 	}
 	return s
 }
@@ -88,11 +88,11 @@ func (s *Selection) next(worst Group) (Candidate, bool) {
 	if s.cooled == cooledTries {
 		worst = min(worst, NoLogin)
 	}
-	chosen, home, detour, ok := s.best(worst, now)
+	chosen, ok := s.best(worst, now)
 	if !ok {
 		return Candidate{}, false
 	}
-	c := s.candidate(&chosen, detour, &s.members[home], now)
+	c := s.candidate(&chosen, now)
 	s.query.Tried = append(s.query.Tried, c.Key)
 	if c.Group == Cooling {
 		s.cooled++
@@ -107,25 +107,39 @@ func (s *Selection) next(worst Group) (Candidate, bool) {
 	return c, true
 }
 
-// best is the first in order whose ramp admits the request, if its group is no worse than the given one. Detour says that
-// a better one was passed over. Home is what [order] says of it.
-func (s *Selection) best(worst Group, now time.Time) (chosen Ranked, home int, detour, ok bool) {
-	if chosen, home, ok = atHome(s.members, &s.query, now); ok && s.admits(&chosen, now) {
-		return chosen, home, false, true
+// choice is a candidate and how it came to be one.
+type choice struct {
+	Ranked
+	home   int    // see [order]
+	passed Reason // why a better one was passed over for this request alone: Ramp or Advisor; empty = none was
+}
+
+// best is the first in order whose ramp admits the request, if its group is no worse than the given one.
+func (s *Selection) best(worst Group, now time.Time) (choice, bool) {
+	if chosen, home, ok := atHome(s.members, &s.query, now); ok && s.admits(&chosen, now) {
+		return choice{chosen, home, ""}, true
 	}
 	r := s.pool.registry
+	var home int
 	r.ranked, home = standing(r.ranked[:0], s.members, &s.query, now)
 	defer clear(r.ranked)
 	if len(r.ranked) == 0 {
 		s.verdict = judge(s.members, &s.query, now)
-		return chosen, home, false, false
+		return choice{}, false
 	}
 	bestFirst(r.ranked)
 	if r.ranked[0].Group > worst {
-		return chosen, home, false, false
+		return choice{}, false
 	}
 	at := s.admitted(r.ranked, now)
-	return r.ranked[at], home, at > 0, true
+	c := choice{Ranked: r.ranked[at], home: home}
+	switch {
+	case at > 0:
+		c.passed = Ramp
+	case !c.behind && slices.ContainsFunc(r.ranked, func(r Ranked) bool { return r.behind && r.leads() }):
+		c.passed = Advisor
+	}
+	return c, true
 }
 
 // bestFirst swaps the best candidate to the front: mostly it is taken, and nobody asks for the order of the others.
@@ -173,20 +187,21 @@ func (s *Selection) admits(r *Ranked, now time.Time) bool {
 	return !slices.Contains(s.denied, r.Member.Key) && r.Member.Health.ramp.admits(s.query.Policy.RampInitial, now)
 }
 
-func (s *Selection) candidate(chosen *Ranked, detour bool, home *Member, now time.Time) Candidate {
+func (s *Selection) candidate(chosen *choice, now time.Time) Candidate {
+	home := &s.members[chosen.home]
 	c := Candidate{
 		Name: chosen.Member.Name, Key: chosen.Member.Key, Group: chosen.Group, Why: chosen.Why(),
-		Detour: detour,
+		Detour: chosen.passed != "",
 		home:   home.seed,
 	}
 	switch {
 	case c.Detour:
-		c.Why = Ramp
+		c.Why = chosen.passed
 	case c.Why == "":
 		c.Why = s.against(home, now)
 	}
 	if !s.seat.key.IsZero() && s.seat.key != c.Key {
-		c.move = s.leaving(chosen, now)
+		c.move = s.leaving(&chosen.Ranked, now)
 	}
 	return c
 }
@@ -273,7 +288,8 @@ func (s *Selection) Observe(c Candidate, o Outcome) {
 // Served records that the response of a candidate went to the client, and reports the move of the session if that is one.
 // A detour of this one request changes nothing for the session (SEL-30).
 func (s *Selection) Served(c Candidate, detour bool) (Move, bool) {
-	stays := s.query.Session == 0 || detour || c.Detour
+	advised := c.Why == Advisor && !detour
+	stays := s.query.Session == 0 || detour || c.Detour && !advised
 	if stays && s.doubts == nil {
 		return Move{}, false
 	}
@@ -290,6 +306,11 @@ func (s *Selection) Served(c Candidate, detour bool) (Move, bool) {
 		return Move{}, false
 	}
 	m, _ := s.pool.sessions.Get(s.query.Session)
+	if advised {
+		m.advised = c.Key
+		s.pool.sessions.Add(s.query.Session, m)
+		return Move{}, false
+	}
 	// Requests of one session run side by side; the first of them to be served there has reported the move.
 	moves := c.move != "" && m.seat(s.query.Fable).key != c.Key
 	m.seats[family(s.query.Fable)] = seat{key: c.Key, name: c.Name, home: c.home}
