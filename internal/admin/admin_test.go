@@ -174,10 +174,10 @@ func TestPauseAndCooldown(t *testing.T) {
 		t.Errorf("%s", w.Body)
 	}
 	selection := s.pool.Begin(pool.Request{})
-	if c, _ := selection.Next(); c.Name != "b" {
+	if c, _ := selection.Next(t.Context()); c.Name != "b" {
 		t.Errorf("chosen: %s", c.Name)
 	}
-	if c, ok := selection.Next(); ok {
+	if c, ok := selection.Next(t.Context()); ok {
 		t.Errorf("also chosen: %s", c.Name)
 	}
 	selection.Release()

@@ -247,7 +247,7 @@ func (w *world) home(session string) string {
 		all = append(all, a)
 	}
 	p.Configure(all, pool.Policy{})
-	c, _ := p.Begin(pool.Request{Session: pool.SessionOf(session)}).Next()
+	c, _ := p.Begin(pool.Request{Session: pool.SessionOf(session)}).Next(context.Background())
 	return c.Name
 }
 

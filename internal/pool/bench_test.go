@@ -1,6 +1,7 @@
 package pool_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -75,7 +76,7 @@ func BenchmarkRequest(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		s := p.Begin(pool.Request{Session: pool.SessionOf("5f0c6a3e-7d55-4b7e-9c2f-0a1b2c3d4e5f")})
-		c, _ := s.Next()
+		c, _ := s.Next(context.Background())
 		p.Observe(c.Key, pool.Outcome{Sent: time.Now(), Event: pool.Success})
 		s.Served(c, false)
 	}

@@ -7,11 +7,12 @@
 //
 // The package does no I/O, starts no goroutine and knows neither headers nor status codes nor credentials.
 //
-// Registry and Pool are safe for concurrent use; one lock guards them all, held for no longer than a decision takes. A
-// [Selection] belongs to the goroutine of its request.
+// Registry and Pool are safe for concurrent use; one lock guards them all, held for no longer than a decision takes and
+// never while a request waits. A [Selection] belongs to the goroutine of its request.
 package pool
 
 import (
+	"container/list"
 	"sync"
 	"time"
 
@@ -34,6 +35,10 @@ type Registry struct {
 	health map[identity.Key]*Health
 	pools  map[string]*Pool
 	ranked []Ranked // room for a decision
+
+	waiters list.List // of *waiter, in the order of arrival (RMP-2, FO-6)
+	changed []*Health // what is being offered to them
+	offered time.Time // when everything was, last
 }
 
 // NewRegistry is an empty registry that decides by c.
@@ -217,7 +222,9 @@ func (p *Pool) update(key identity.Key, next func(Health, quota.Thresholds, time
 		soft = m.Soft
 	}
 	h := p.registry.healthOf(key)
-	*h = next(*h, soft, p.registry.clock.Now())
+	now := p.registry.clock.Now()
+	*h = next(*h, soft, now)
+	p.registry.touched(h, now)
 }
 
 // member is the identity's place in the pool, nil if it has none.
@@ -245,7 +252,9 @@ func (p *Pool) control(key identity.Key, change func(h *Health, now time.Time)) 
 	defer p.registry.mu.Unlock()
 	m := p.member(key)
 	if m != nil {
-		change(m.Health, p.registry.clock.Now())
+		now := p.registry.clock.Now()
+		change(m.Health, now)
+		p.registry.touched(m.Health, now)
 	}
 	return m != nil
 }
@@ -255,6 +264,8 @@ func (r *Registry) CredentialChanged(key identity.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if h := r.health[key]; h != nil {
-		h.credentialChanged(r.clock.Now())
+		now := r.clock.Now()
+		h.credentialChanged(now)
+		r.touched(h, now)
 	}
 }

@@ -1,6 +1,7 @@
 package pool_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -39,7 +40,7 @@ func poolOf(accounts ...pool.Account) *pool.Pool {
 // next fails the test if no candidate is left.
 func next(t *testing.T, s *pool.Selection) pool.Candidate {
 	t.Helper()
-	c, ok := s.Next()
+	c, ok := s.Next(context.Background())
 	if !ok {
 		t.Fatal("no candidate")
 	}
@@ -173,7 +174,7 @@ func TestVerdict(t *testing.T) {
 	} {
 		p := poolOf(tt.accounts...)
 		s := p.Begin(pool.Request{})
-		_, any := s.Next()
+		_, any := s.Next(context.Background())
 		if any != tt.any || s.Verdict() != tt.verdict {
 			t.Errorf("%v: candidate %v, %+v", tt.accounts, any, s.Verdict())
 		}
@@ -182,7 +183,7 @@ func TestVerdict(t *testing.T) {
 				t.Errorf("%v: disabled %v, available %v", s.Name, s.Disabled, s.Available)
 			}
 		}
-		if _, any = p.Begin(pool.Request{Session: 1}).Next(); any != tt.any {
+		if _, any = p.Begin(pool.Request{Session: 1}).Next(context.Background()); any != tt.any {
 			t.Errorf("%v: candidate %v with one", tt.accounts, any)
 		}
 	}
@@ -339,7 +340,7 @@ func TestConcurrentUse(t *testing.T) {
 			for i := range rounds {
 				p := r.Pool("claude")
 				s := p.Begin(pool.Request{Session: pool.SessionOf(fmt.Sprint(i % 7)), Fable: w%2 == 0})
-				c, ok := s.Next()
+				c, ok := s.Next(context.Background())
 				if !ok {
 					t.Error("no candidate")
 					return

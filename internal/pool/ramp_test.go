@@ -1,6 +1,7 @@
 package pool_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -49,7 +50,7 @@ func (g *gate) begin() *held {
 
 // next tries the next account; an empty name is none.
 func (h *held) next() string {
-	h.Candidate, _ = h.Next()
+	h.Candidate, _ = h.Next(context.Background())
 	return h.Name
 }
 
@@ -237,7 +238,7 @@ func TestRampBelongsToTheIdentity(t *testing.T) {
 		r.Pool(provider).Configure(accounts("a", "b"), pool.Policy{RampInitial: 1})
 	}
 	home := func(provider string) string {
-		c, _ := r.Pool(provider).Begin(pool.Request{Session: 1}).Next()
+		c, _ := r.Pool(provider).Begin(pool.Request{Session: 1}).Next(context.Background())
 		return c.Name
 	}
 	if first, second := home("one"), home("two"); first == second {

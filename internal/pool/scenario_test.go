@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -288,7 +289,7 @@ func (s *scenario) none(args []string) error {
 		return err
 	}
 	selection := s.pool.Begin(req)
-	if c, ok := selection.Next(); ok {
+	if c, ok := selection.Next(context.Background()); ok {
 		return fmt.Errorf("there is %s", c.Name)
 	}
 	v := selection.Verdict()
@@ -318,7 +319,7 @@ func (s *scenario) request(args []string) error {
 	selection := s.pool.Begin(req)
 	defer selection.Release()
 	for _, words := range attempts {
-		c, ok := selection.Next()
+		c, ok := selection.Next(context.Background())
 		if words[0] == "none" && !ok {
 			return nil
 		}

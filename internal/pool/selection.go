@@ -18,6 +18,7 @@ type Selection struct {
 	current *Health        // who was chosen last
 	slot    *Health        // who counts this request among those it has in hand
 	verdict Verdict        // why the last Next found nobody
+	waited  time.Duration  // for a slot, in all
 	cooled  int            // how many of those that were tried were cooled
 	doubts  []doubt        // failures that may be the fault of this request
 }
@@ -70,27 +71,36 @@ func (p *Pool) selection(req Request, among *lineup) *Selection {
 	return s
 }
 
-// Next is the best identity as things stand now that this request has not tried yet; not ok if none is left, or only
-// cooled ones and it has tried two of these (FO-15). The request then counts among those that the identity has in hand, until [Selection.Release] or the next Next.
-func (s *Selection) Next() (Candidate, bool) { return s.next(Cooling) }
-
 // NextAvailable is like [Selection.Next], but not ok if only cooled ones are left, or such as need a login: to try those
 // is a round trip for nothing (SEL-8b).
-func (s *Selection) NextAvailable() (Candidate, bool) { return s.next(OverHard) }
-
-// next chooses among the candidates whose group is no worse than the given one.
-func (s *Selection) next(worst Group) (Candidate, bool) {
+func (s *Selection) NextAvailable() (Candidate, bool) {
 	r := s.pool.registry
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.clock.Now()
 	s.release(now)
+	c, found := s.choose(OverHard, false, now)
+	return c, found == someone
+}
+
+// found is what a choice came to.
+type found uint8
+
+const (
+	full    found = iota // the ramps of all available ones admit no more requests
+	nobody               // is left
+	someone              // was chosen
+)
+
+// choose takes the best candidate whose group is no worse than the given one. A patient one is not taken over its
+// allowance.
+func (s *Selection) choose(worst Group, patient bool, now time.Time) (Candidate, found) {
 	if s.cooled == cooledTries {
 		worst = min(worst, NoLogin)
 	}
-	chosen, ok := s.best(worst, now)
-	if !ok {
-		return Candidate{}, false
+	chosen, found := s.best(worst, patient, now)
+	if found != someone {
+		return Candidate{}, found
 	}
 	c := s.candidate(&chosen, now)
 	s.query.Tried = append(s.query.Tried, c.Key)
@@ -103,8 +113,9 @@ func (s *Selection) next(worst Group) (Candidate, bool) {
 	s.current = chosen.Member.Health
 	s.current.Requests++
 	s.current.LastUsed = now
+	s.release(now)
 	s.take(s.current, now)
-	return c, true
+	return c, someone
 }
 
 // choice is a candidate and how it came to be one.
@@ -115,9 +126,9 @@ type choice struct {
 }
 
 // best is the first in order whose ramp admits the request, if its group is no worse than the given one.
-func (s *Selection) best(worst Group, now time.Time) (choice, bool) {
+func (s *Selection) best(worst Group, patient bool, now time.Time) (choice, found) {
 	if chosen, home, ok := atHome(s.members, &s.query, now); ok && s.admits(&chosen, now) {
-		return choice{chosen, home, ""}, true
+		return choice{chosen, home, ""}, someone
 	}
 	r := s.pool.registry
 	var home int
@@ -125,13 +136,19 @@ func (s *Selection) best(worst Group, now time.Time) (choice, bool) {
 	defer clear(r.ranked)
 	if len(r.ranked) == 0 {
 		s.verdict = judge(s.members, &s.query, now)
-		return choice{}, false
+		return choice{}, nobody
 	}
 	bestFirst(r.ranked)
 	if r.ranked[0].Group > worst {
-		return choice{}, false
+		return choice{}, nobody
 	}
-	at := s.admitted(r.ranked, now)
+	at, last := s.admitted(r.ranked, now)
+	switch {
+	case at < 0 && patient:
+		return choice{}, full
+	case at < 0:
+		at = last
+	}
 	c := choice{Ranked: r.ranked[at], home: home}
 	switch {
 	case at > 0:
@@ -139,7 +156,7 @@ func (s *Selection) best(worst Group, now time.Time) (choice, bool) {
 	case !c.behind && slices.ContainsFunc(r.ranked, func(r Ranked) bool { return r.behind && r.leads() }):
 		c.passed = Advisor
 	}
-	return c, true
+	return c, someone
 }
 
 // bestFirst swaps the best candidate to the front: mostly it is taken, and nobody asks for the order of the others.
@@ -153,38 +170,41 @@ func bestFirst(ranked []Ranked) {
 	ranked[0], ranked[best] = ranked[best], ranked[0]
 }
 
-// admitted is the place of the first candidate whose ramp admits the request (RMP-2). Those that do not are passed over
-// until the others have been tried; the last available one is taken whatever its ramp says, before any cooled one.
-func (s *Selection) admitted(ranked []Ranked, now time.Time) int {
+// admitted is the place of the first available candidate whose ramp admits the request, and that of the last available
+// one; -1 if none does (RMP-2). Those that do not are passed over until the others have been tried. No ramp keeps a
+// request from a candidate that is not available.
+func (s *Selection) admitted(ranked []Ranked, now time.Time) (at, last int) {
 	if ranked[0].Group > OverHard || s.admits(&ranked[0], now) {
-		return 0
+		return 0, 0
 	}
 	slices.SortFunc(ranked, compare)
-	for {
-		last := -1
-		for i := range ranked {
-			r := &ranked[i]
-			if r.Group > OverHard {
-				break
-			}
-			if s.admits(r, now) {
-				return i
-			}
-			if slices.Contains(s.denied, r.Member.Key) {
-				continue
-			}
-			s.denied = append(s.denied, r.Member.Key)
-			last = i
+	at, last = -1, -1 // at: the first of those that were passed over and have a slot now
+	for i := range ranked {
+		r := &ranked[i]
+		if r.Group > OverHard {
+			break
 		}
-		if last >= 0 || ranked[0].Group > OverHard {
-			return max(last, 0)
+		last = i
+		switch passed := slices.Contains(s.denied, r.Member.Key); {
+		case !s.hasSlot(r, now):
+			if !passed {
+				s.denied = append(s.denied, r.Member.Key)
+			}
+		case !passed:
+			return i, i
+		case at < 0:
+			at = i
 		}
-		s.denied = s.denied[:0]
 	}
+	return at, last
 }
 
 func (s *Selection) admits(r *Ranked, now time.Time) bool {
-	return !slices.Contains(s.denied, r.Member.Key) && r.Member.Health.ramp.admits(s.query.Policy.RampInitial, now)
+	return !slices.Contains(s.denied, r.Member.Key) && s.hasSlot(r, now)
+}
+
+func (s *Selection) hasSlot(r *Ranked, now time.Time) bool {
+	return r.Member.Health.ramp.admits(s.query.Policy.RampInitial, now)
 }
 
 func (s *Selection) candidate(chosen *choice, now time.Time) Candidate {
@@ -230,9 +250,10 @@ func (s *Selection) take(h *Health, now time.Time) {
 }
 
 func (s *Selection) release(now time.Time) {
-	if s.slot != nil {
-		s.slot.ramp.release(now)
+	if h := s.slot; h != nil {
+		h.ramp.release(now)
 		s.slot = nil
+		s.pool.registry.touched(h, now)
 	}
 }
 
@@ -298,7 +319,9 @@ func (s *Selection) Served(c Candidate, detour bool) (Move, bool) {
 	defer r.mu.Unlock()
 	for _, d := range s.doubts {
 		if d.key != c.Key {
-			r.healthOf(d.key).confirm(d)
+			h := r.healthOf(d.key)
+			h.confirm(d)
+			r.touched(h, r.clock.Now())
 		}
 	}
 	s.doubts = nil

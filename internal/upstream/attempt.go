@@ -70,7 +70,7 @@ func (x *exchange) hostDown() bool { return x.r.hostDowns[x.baseText] >= hostTri
 
 // next is the account whose turn it is. One that came to the scheduler after this pool was made is passed over.
 func (x *exchange) next() (*attempt, bool) {
-	pick := x.selection.Next
+	pick := func() (pool.Candidate, bool) { return x.selection.Next(x.r.Client.Context()) }
 	if x.throttled != nil {
 		pick = x.selection.NextAvailable
 	}

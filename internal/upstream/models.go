@@ -32,7 +32,7 @@ func (p *Pool) Models(ctx context.Context, client http.Header) ([]Model, error) 
 	defer selection.Release()
 	err := errors.New("no account is available")
 	for ctx.Err() == nil {
-		candidate, ok := selection.Next()
+		candidate, ok := selection.Next(ctx)
 		if !ok {
 			break
 		}

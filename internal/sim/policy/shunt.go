@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -80,7 +81,7 @@ func (s *shunt) begin(t *turn, now time.Duration) {
 
 func (s *shunt) next() (int, bool) {
 	var ok bool
-	s.candidate, ok = s.selection.Next()
+	s.candidate, ok = s.selection.Next(context.Background()) // without ramps it never waits
 	return s.index[s.candidate.Key], ok
 }
 
