@@ -75,9 +75,10 @@ func TestSlotsAreGivenBack(t *testing.T) {
 	}
 }
 
-// RMP-2, SEL-30: a session whose account takes no more for the moment is served by another, once, and does not move.
+// RMP-2, SEL-30: a session whose account takes no more for the moment is served by another, once, and does not move. When no
+// account takes more, its request waits for a slot.
 func TestRampSendsOnADetour(t *testing.T) {
-	config := sim.Config{Accounts: accountsOf(2), Pace: sim.Pace{FirstByte: 10 * time.Second}}
+	config := sim.Config{Accounts: accountsOf(2), Pace: sim.Pace{FirstByte: 5 * time.Second}}
 	inWorld(t, config, planned("ramp_initial_concurrency = 1", ""), func(w *world) {
 		home := w.home("s")
 		first := w.begin(w.Context(), "s", plainModel)
@@ -85,11 +86,13 @@ func TestRampSendsOnADetour(t *testing.T) {
 		second := w.begin(w.Context(), "s", plainModel)
 		time.Sleep(time.Second)
 		third := w.begin(w.Context(), "s", plainModel)
-		a, b, c := <-first, <-second, <-third
-		if a.account != home || b.account == home || c.account == home || c.status != 200 {
+		a, b := <-first, <-second
+		w.wants("in the record", w.last().Why, "ramp")
+		c := <-third
+		if a.account != home || b.account == home || c.account != home || c.status != 200 {
 			w.Errorf("served by %s, %s, %s", a.account, b.account, c.account)
 		}
-		w.wants("in the record", w.last().Why, "ramp")
+		w.wants("in the record of the one that waited", w.last().Why, "sticky")
 		w.wants("served next by", w.mustServe("s", plainModel), home)
 		w.wants("moves", len(w.moves()), 0)
 	})
