@@ -12,6 +12,7 @@ import (
 func policy(c *config.Pool) pool.Policy {
 	return pool.Policy{
 		Planned: c.Present, Hard: c.HardThreshold, AvoidBurnRate: c.BurnRateAvoidance, RampInitial: c.RampInitialConcurrency,
+		ReturnWhenCold: c.ReturnHome == config.ReturnWhenCold, CacheTTL: c.CacheTTL,
 	}
 }
 

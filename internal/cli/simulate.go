@@ -25,6 +25,7 @@ type simulateCommand struct {
 
 	UsageRefresh      int     `default:"300" placeholder:"SECONDS" help:"usage_refresh_seconds of shunt with [server.pool]; 0 is off. Default: ${default}."`
 	BurnRateAvoidance bool    `help:"burn_rate_avoidance of shunt with [server.pool]."`
+	ReturnHome        string  `default:"always" enum:"always,when_cold" placeholder:"WHEN" help:"return_home of shunt with [server.pool]: always or when_cold. Default: ${default}."`
 	Threshold         float64 `placeholder:"F" help:"The soft threshold of every account of shunt. Default: the hard one."`
 	CacheSeconds      int     `default:"300" placeholder:"SECONDS" help:"How long the provider caches a prompt after its last use. Default: ${default}."`
 
@@ -35,7 +36,8 @@ type simulateCommand struct {
 func (k *simulateCommand) options() policy.Options {
 	o := policy.Options{
 		Seed: k.Seed, Days: k.Days, Plans: k.Plans, Demand: k.Demand, Others: k.Others, Fable: k.Fable,
-		Cache: policy.Seconds(k.CacheSeconds), Poll: policy.Seconds(k.UsageRefresh), BurnRate: k.BurnRateAvoidance, Threshold: k.Threshold,
+		Cache: policy.Seconds(k.CacheSeconds), Poll: policy.Seconds(k.UsageRefresh), BurnRate: k.BurnRateAvoidance,
+		WhenCold: k.ReturnHome == "when_cold", Threshold: k.Threshold,
 	}
 	if k.Trace != "" {
 		o.Trace = filepath.Base(k.Trace)

@@ -129,10 +129,21 @@ type Pool struct {
 	Thresholds             Fractions // soft ones, for accounts that say nothing of their own (SEL-20)
 	MaxUtilization         Fractions // caps, likewise (CAP-1)
 	BurnRateAvoidance      bool
+	ReturnHome             ReturnHome
+	CacheTTL               time.Duration // how long the provider caches a prompt after its last use (STR-6)
 	UsageRefresh           time.Duration // between two polls of an account; 0: off, else at least a minute (QUO-20)
 	StatePath              string        // absolute; empty: off
 	RampInitialConcurrency int           // 0: off
 }
+
+// ReturnHome says when a session that had to leave its home goes back to it (STR-6).
+type ReturnHome string
+
+// When sessions return home.
+const (
+	ReturnAlways   ReturnHome = "always"    // as soon as the home is usable
+	ReturnWhenCold ReturnHome = "when_cold" // once their prompt cache has expired
+)
 
 // Fractions are limits on how much of a quota window may be used, from 0 to 1; nil if not set.
 type Fractions struct {

@@ -30,7 +30,19 @@ var poolKeys = slices.Concat(
 			name: "burn_rate_avoidance", def: `false`,
 			binding: to(boolean, func(p *Pool) *bool { return &p.BurnRateAvoidance }),
 			doc: "Also count an account as nearly used up when, at its present pace, it would reach its threshold before the window resets. " +
-				"Sessions then leave it early, while all others last longer.",
+				"It then takes no new sessions, and none that have been idle for longer than `cache_ttl_seconds`; it keeps the others.",
+		},
+		{
+			name: "return_home", def: `"always"`,
+			binding: to(choice(ReturnAlways, ReturnWhenCold), func(p *Pool) *ReturnHome { return &p.ReturnHome }),
+			doc: "When a session that had to leave its account goes back to it. `always`: as soon as that account is usable again. `when_cold`: not before " +
+				"the session has been idle for longer than `cache_ttl_seconds`, since its prompt would have to be written to the cache once more; " +
+				"earlier only when the account it is on is nearly used up or fails, or when an operator clears the cooldown of its own.",
+		},
+		{
+			name: "cache_ttl_seconds", def: `300`,
+			binding: to(duration(1, time.Second, "(seconds)"), func(p *Pool) *time.Duration { return &p.CacheTTL }),
+			doc:     "How long the provider keeps a prompt in its cache after its last use. A session that has been idle for longer loses nothing by a move.",
 		},
 		{
 			name: "usage_refresh_seconds", def: `0`, restart: true,

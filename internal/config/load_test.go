@@ -77,6 +77,8 @@ func TestGoodFile(t *testing.T) {
 				Thresholds:        Fractions{All: ptr(0.9), FiveHour: ptr(0.8), SevenDay: ptr(0.0), Fable: ptr(1.0)},
 				MaxUtilization:    Fractions{All: ptr(0.99), FiveHour: ptr(0.98), SevenDay: ptr(0.97), Fable: ptr(0.96)},
 				BurnRateAvoidance: true,
+				ReturnHome:        ReturnWhenCold,
+				CacheTTL:          time.Hour,
 				UsageRefresh:      5 * time.Minute,
 				StatePath:         filepath.Join(dir, "state", "quota.json"),
 
@@ -150,7 +152,7 @@ func TestDefaults(t *testing.T) {
 				UpstreamTTFB: 2 * time.Minute, UpstreamTTFBNonstream: 10 * time.Minute,
 				ReadHeader: 10 * time.Second, ReadIdle: time.Minute, WriteStall: 5 * time.Minute,
 			},
-			Pool:    Pool{HardThreshold: 0.98},
+			Pool:    Pool{HardThreshold: 0.98, ReturnHome: ReturnAlways, CacheTTL: 5 * time.Minute},
 			Access:  Access{Allow: []netip.Prefix{}, Deny: []netip.Prefix{}, TrustedProxies: []netip.Prefix{}},
 			Clients: Clients{Header: "x-shunt-token", TokensEnv: "SHUNT_CLIENT_TOKENS"},
 			Admin:   Admin{Header: "x-shunt-admin-token", TokensEnv: "SHUNT_ADMIN_TOKENS", SessionTTL: time.Hour, PendingTTL: 10 * time.Minute},
@@ -197,7 +199,7 @@ func TestPoolTableIsPresent(t *testing.T) {
 	for content, present := range map[string]bool{
 		"": false, "[server]\n[server.limits]": false, "[server.pool]": true, "server.pool = {}": true, "[server.pool]\nhard_threshold = 0.98": true,
 	} {
-		if got := mustLoad(t, content).Server.Pool; got != (Pool{Present: present, HardThreshold: 0.98}) {
+		if got := mustLoad(t, content).Server.Pool; got != (Pool{Present: present, HardThreshold: 0.98, ReturnHome: ReturnAlways, CacheTTL: 5 * time.Minute}) {
 			t.Errorf("%q: %+v", content, got)
 		}
 	}

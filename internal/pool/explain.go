@@ -23,7 +23,7 @@ type Place struct {
 	By    By     // what puts it behind the one before it
 
 	Priority int
-	Headroom float64 // seconds; may be infinite
+	Headroom float64 // seconds; may be infinite; of a near one with a plan, that to the hard threshold (STR-5)
 	Rejected bool    // by the provider (SEL-5)
 	Windows  [quota.Windows]WindowPlace
 
@@ -131,7 +131,7 @@ func (r *Ranked) explained(q *Query, now time.Time) Place {
 	p := Place{
 		Name: m.Name, Key: m.Key, Group: r.Group, Why: r.Why(),
 		Priority: m.Priority,
-		Headroom: state.Headroom(q.Fable, m.Soft, now),
+		Headroom: m.headroom(&state, r.Group, q, now),
 		Rejected: state.Rejected(q.Fable, m.Soft),
 		Denied:   !m.Health.ramp.admits(q.Policy.RampInitial, now),
 	}

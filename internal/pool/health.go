@@ -16,6 +16,8 @@ type Health struct {
 	LastUsed  time.Time // when it was last chosen; zero = never
 	Paused    bool      // by the operator, until resumed (PAU-1)
 
+	paced quota.Set // the windows that its pace would exhaust early, as far as observations tell (STR-5)
+
 	ramp      ramp
 	cooldowns [cooldownKinds]cooldown
 
@@ -115,6 +117,7 @@ type Outcome struct {
 // A cooldown counts as set before a request, and a reading as newer than a rejection, only if the times differ: a tie
 // says nothing about the order, and to keep a cooldown a moment too long is the smaller harm.
 func Observe(h Health, o Outcome, soft quota.Thresholds, now time.Time) Health {
+	h.pace(soft, now)
 	h.Quota.Record(o.Signal, o.Sent, now)
 	switch o.Event {
 	case None:
@@ -126,15 +129,45 @@ func Observe(h Health, o Outcome, soft quota.Thresholds, now time.Time) Health {
 			h.fault = o.Event
 		}
 	}
+	h.pace(soft, now)
 	h.believe(soft)
 	return h
 }
 
 // ObserveUsage is the health after an answer of the usage endpoint to a request that went out at sent (QUO-23).
 func ObserveUsage(h Health, u quota.Usage, sent time.Time, soft quota.Thresholds, now time.Time) Health {
+	h.pace(soft, now)
 	h.Quota.RecordUsage(u, sent, now)
+	h.pace(soft, now)
 	h.believe(soft)
 	return h
+}
+
+// pace updates which windows count as over their pace. It is called before a reading is recorded too, since an account may
+// have recovered by itself since the last one. Without thresholds nothing can be said.
+func (h *Health) pace(soft quota.Thresholds, now time.Time) {
+	if soft == (quota.Thresholds{}) {
+		return
+	}
+	h.Quota.Expire(now)
+	var paced quota.Set
+	for w := range quota.Window(quota.Windows) {
+		if h.Quota.OverPace(w, h.paced.Has(w), soft[w], now) {
+			paced |= quota.Of(w)
+		}
+	}
+	h.paced = paced
+}
+
+// overPace reports whether the pace of a governing window makes the identity near its quota (SEL-22, STR-5). State is its
+// quota, expired.
+func (h *Health) overPace(state *quota.State, fable bool, soft quota.Thresholds, now time.Time) bool {
+	for _, w := range state.Governing(fable) {
+		if state.OverPace(w, h.paced.Has(w), soft[w], now) {
+			return true
+		}
+	}
+	return false
 }
 
 // believe ends the cooldowns of rejections that newer readings speak against (FO-12).

@@ -42,6 +42,9 @@ func anyHealth(t *rapid.T) Health {
 	for range rapid.IntRange(0, 3).Draw(t, "outcomes") {
 		h = Observe(h, outcomeOf(t), soft, moment(t, "received"))
 	}
+	if rapid.IntRange(0, 4).Draw(t, "cleared") == 0 {
+		h.clear(moment(t, "clear"))
+	}
 	return h
 }
 
@@ -63,6 +66,7 @@ func capsOf(t *rapid.T) quota.Caps {
 func policyOf(t *rapid.T) Policy {
 	return Policy{
 		Planned: rapid.Bool().Draw(t, "planned"), AvoidBurnRate: rapid.Bool().Draw(t, "burn rate"),
+		ReturnWhenCold: rapid.Bool().Draw(t, "when cold"), CacheTTL: time.Duration(rapid.IntRange(0, 2).Draw(t, "ttl")) * time.Hour,
 		Hard: rapid.SampledFrom([]float64{0, 0.9, 0.98}).Draw(t, "hard"),
 	}
 }
@@ -89,6 +93,9 @@ func anyQuery(t *rapid.T, members []Member) Query {
 	if rapid.Bool().Draw(t, "has session") {
 		q.Session = SessionOf(rapid.StringMatching("[a-z]{3}").Draw(t, "session"))
 		q.Last = keyOf(fmt.Sprintf("m%d", rapid.IntRange(0, 7).Draw(t, "last")))
+		if rapid.Bool().Draw(t, "served before") {
+			q.Since = moment(t, "since")
+		}
 		q.Advised = keyOf(fmt.Sprintf("m%d", rapid.IntRange(0, 7).Draw(t, "advised")))
 	}
 	for i := range members {
@@ -214,7 +221,11 @@ func TestLawLeadThenGroups(t *testing.T) {
 			}
 		}
 		var want *Ranked
+		// STR-6: a warm session does not leave for its home, unless it was cleared.
+		stays := home != nil && q.Policy.ReturnWhenCold && q.warm(now) && home.Member.Health.cleared.Before(q.Since)
 		switch {
+		case stays && last != nil && eligible(last):
+			want = last
 		case home != nil && eligible(home):
 			want = home
 		case advised != nil && eligible(advised):
@@ -241,7 +252,11 @@ func TestLawHeadroomOrders(t *testing.T) {
 		headroom := func(r *Ranked) float64 {
 			known := r.Member.Health.Quota
 			known.Expire(now)
-			return known.Headroom(q.Fable, r.Member.Soft, now)
+			limits := r.Member.Soft
+			if hard := q.Policy.hard(); r.Group == Near { // STR-5
+				limits = quota.Thresholds{hard, hard, hard}
+			}
+			return known.Headroom(q.Fable, limits, now)
 		}
 		for i := 1; i < len(ranked); i++ {
 			a, b := &ranked[i-1], &ranked[i]

@@ -44,6 +44,7 @@ type Query struct {
 	Policy Policy
 	Turn   uint64       // how many requests without a session came before (SEL-2)
 	Last   identity.Key // who last served the session (SEL-2b); zero = unknown
+	Since  time.Time    // when Last served a request of this kind, whose cache this one can use; zero = never (STR-6)
 	// Advised last served a request of the session with an advisor in the place of Last; zero = none did.
 	Advised identity.Key
 	Tried   []identity.Key // whom this request has tried already: left out, and not usable any more
@@ -74,7 +75,7 @@ type Reason string
 const (
 	Sticky     Reason = "sticky"      // the session's home (SEL-1)
 	RoundRobin Reason = "round_robin" // it is its turn (SEL-2)
-	LastServed Reason = "last_served" // it served the session while the home is not usable (SEL-2b)
+	LastServed Reason = "last_served" // it serves the session while the home is not usable (SEL-2b), or until it is cold (STR-6)
 )
 
 // Advisor is why a candidate was chosen before the preferred one: its Fable week is free, for a request that may use it
@@ -120,7 +121,8 @@ func (r *Ranked) Why() Reason {
 type tier uint8
 
 const (
-	stickyTier tier = iota
+	stayTier tier = iota // the session stays there although its home is free again (STR-6)
+	stickyTier
 	turnTier
 	advisedTier
 	lastTier
@@ -138,7 +140,7 @@ const (
 )
 
 var reasons = [...]Reason{
-	stickyTier: Sticky, turnTier: RoundRobin, advisedTier: LastServed, lastTier: LastServed,
+	stayTier: LastServed, stickyTier: Sticky, turnTier: RoundRobin, advisedTier: LastServed, lastTier: LastServed,
 	disabledTier: Disabled, pausedTier: Paused, cappedTier: Capped,
 }
 
@@ -182,7 +184,7 @@ func standing(dst []Ranked, members []Member, q *Query, now time.Time) (ranked [
 	if q.advisor() {
 		q.placeBehind(ranked, now)
 	}
-	q.place(ranked, home, len(members))
+	q.place(ranked, members, home, now)
 	placeCooling(ranked, own)
 	return ranked, home
 }
@@ -238,7 +240,15 @@ func atHome(members []Member, q *Query, now time.Time) (r Ranked, home int, ok b
 	home = homeOf(members, q.Session)
 	r = rank(&members[home], q, now)
 	r.listed, r.tier = int32(home), stickyTier
-	return r, home, r.Group == Free && !q.tried(r.Member) && (!q.advisor() || q.freeForFable(r.Member, now))
+	free := r.Group == Free && !q.tried(r.Member)
+	return r, home, free && !q.mayStay(r.Member, now) && (!q.advisor() || q.freeForFable(r.Member, now))
+}
+
+// mayStay reports whether the session stays away from a home that is free again, if the identity that it is on is free as
+// well: as long as it is warm, because a move pays for the whole cache again, unless an operator has said since to try the
+// home again (STR-6).
+func (q *Query) mayStay(home *Member, now time.Time) bool {
+	return q.Policy.ReturnWhenCold && home.Key != q.Last && q.warm(now) && home.Health.cleared.Before(q.Since)
 }
 
 // advisor reports whether the request may use the Fable week through its tools alone (SEL-4b).
@@ -277,17 +287,18 @@ func homeOf(members []Member, s Session) int {
 
 // place decides who leads, and how equals are ordered: by descending rendezvous weight with a session, else cyclically
 // from the home on.
-func (q *Query) place(ranked []Ranked, home, n int) {
+func (q *Query) place(ranked []Ranked, members []Member, home int, now time.Time) {
 	var leaders [2]*Ranked // of those that are not behind, and of those that are
+	stays := q.Session != 0 && home >= 0 && q.mayStay(&members[home], now)
 	for i := range ranked {
 		r := &ranked[i]
 		at := int(r.listed)
 		if q.Session != 0 {
 			r.tie = ^weight(q.Session, r.Member.seed)
 		} else {
-			r.tie = uint64((at - home + n) % n)
+			r.tie = uint64((at - home + len(members)) % len(members))
 		}
-		lead := q.lead(r, at == home)
+		lead := q.lead(r, at == home, stays)
 		if to := &leaders[behind(r)]; lead < freeTier && (*to == nil || lead < (*to).tier) {
 			if *to != nil {
 				(*to).tier = freeTier
@@ -305,9 +316,11 @@ func behind(r *Ranked) int {
 }
 
 // lead is the tier in which an identity stands if no better one leads: its own if it never leads.
-func (q *Query) lead(r *Ranked, home bool) tier {
+func (q *Query) lead(r *Ranked, home, stays bool) tier {
 	switch {
 	case r.Group != Free:
+	case stays && r.Member.Key == q.Last:
+		return stayTier
 	case home && q.Session != 0:
 		return stickyTier
 	case home:
@@ -346,13 +359,9 @@ func rank(m *Member, q *Query, now time.Time) Ranked {
 		r.Group, r.tier, r.major = NoLogin, noLoginTier, priority
 		return r
 	}
-	headroom := math.Inf(1)
-	if q.Policy.Planned || q.Policy.AvoidBurnRate {
-		headroom = state.Headroom(q.Fable, m.Soft, now)
-	}
 	r.major = priority
 	switch {
-	case !state.Near(q.Fable, m.Soft) && !q.Policy.burns(headroom):
+	case !state.Near(q.Fable, m.Soft) && !q.avoids(m, &state, now):
 		r.Group, r.tier = Free, freeTier
 	case state.OverHard(q.Fable, m.Soft, q.Policy.hard()):
 		r.Group, r.tier = OverHard, overHardTier
@@ -361,7 +370,7 @@ func rank(m *Member, q *Query, now time.Time) Ranked {
 	}
 	switch {
 	case q.Policy.Planned:
-		r.minor = descending(headroom)
+		r.minor = descending(m.headroom(&state, r.Group, q, now))
 	case r.Group == Free:
 		r.minor = math.MinInt64 // an unknown reset goes first
 		if reset, ok := state.Reset(state.Weekly(q.Fable)); ok {
@@ -371,6 +380,26 @@ func rank(m *Member, q *Query, now time.Time) Ranked {
 		r.tier = nearTier
 	}
 	return r
+}
+
+// avoids reports whether the identity's pace alone keeps the request away: not a warm session that it serves (STR-5).
+func (q *Query) avoids(m *Member, state *quota.State, now time.Time) bool {
+	return q.Policy.AvoidBurnRate && !(m.Key == q.Last && q.warm(now)) && m.Health.overPace(state, q.Fable, m.Soft, now)
+}
+
+// warm reports whether the prompt of the session is still in the cache of the identity that last served it (STR-6).
+func (q *Query) warm(now time.Time) bool {
+	return !q.Since.IsZero() && now.Sub(q.Since) <= q.Policy.cacheTTL()
+}
+
+// headroom is what orders the identity in its group with a plan, in seconds: among near ones, the headroom to the hard
+// threshold, since they have none to the soft ones (SEL-21, STR-5). Its state is expired.
+func (m *Member) headroom(state *quota.State, g Group, q *Query, now time.Time) float64 {
+	limits := m.Soft
+	if hard := q.Policy.hard(); g == Near && q.Policy.Planned {
+		limits = quota.Thresholds{hard, hard, hard}
+	}
+	return state.Headroom(q.Fable, limits, now)
 }
 
 // excluded is what keeps an identity out of the list (SEL-11), zero if nothing does. Its state is expired.

@@ -1,6 +1,10 @@
 package pool
 
-import "shunt/internal/quota"
+import (
+	"time"
+
+	"shunt/internal/quota"
+)
 
 // Policy is how the operator wants accounts to be used, beyond what each [Account] says for itself. The zero value is
 // the behaviour without [server.pool].
@@ -10,8 +14,13 @@ type Policy struct {
 	Planned bool
 	// Hard is the utilization from which an account counts as exhausted, a fraction (SEL-7); 0 = [quota.DefaultHard].
 	Hard float64
-	// AvoidBurnRate makes an account count as near its quota when its pace would exhaust it early (SEL-22).
+	// AvoidBurnRate makes an account count as near its quota when its pace would exhaust it early (SEL-22). It keeps the
+	// warm sessions that it serves (STR-5).
 	AvoidBurnRate bool
+	// ReturnWhenCold keeps a session that had to leave its home where it is until its prompt cache has expired (STR-6).
+	ReturnWhenCold bool
+	// CacheTTL is how long after a request the session's prompt stays in the account's cache; 0 = [DefaultCacheTTL].
+	CacheTTL time.Duration
 	// RampInitial is how many requests at once an identity takes when it starts taking traffic (RMP-1); 0 = no limit.
 	RampInitial int
 }
@@ -23,5 +32,12 @@ func (p *Policy) hard() float64 {
 	return p.Hard
 }
 
-// burns reports whether a headroom, in seconds, is near by itself (SEL-22).
-func (p *Policy) burns(headroom float64) bool { return p.AvoidBurnRate && headroom < 0 }
+// DefaultCacheTTL is how long the provider keeps a prompt in its cache after its last use (STR-6).
+const DefaultCacheTTL = 5 * time.Minute
+
+func (p *Policy) cacheTTL() time.Duration {
+	if p.CacheTTL == 0 {
+		return DefaultCacheTTL
+	}
+	return p.CacheTTL
+}

@@ -94,6 +94,7 @@ type seat struct {
 	key  identity.Key // who served it last
 	name string       // under which name
 	home uint64       // the seed of what was its home then
+	at   time.Time    // when the request began that it served last; zero = one of another kind, whose cache is of no use
 }
 
 // seat is where the session sits as far as a request is concerned: where requests of its kind were served last, else where
@@ -104,7 +105,9 @@ func (m *memory) seat(fable bool) seat {
 	if own := m.seats[family(fable)]; !own.key.IsZero() {
 		return own
 	}
-	return m.seats[family(!fable)]
+	other := m.seats[family(!fable)]
+	other.at = time.Time{}
+	return other
 }
 
 func family(fable bool) int {

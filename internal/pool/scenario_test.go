@@ -23,7 +23,8 @@ import (
 //
 //	[12:00 | 12:00:05 | +31s] VERB ...      when; without it at the time of the line before
 //
-//	policy planned hard=.9 burn ramp=2      [server.pool]; holds for the accounts that follow
+//	policy planned hard=.9 burn ramp=2 when_cold ttl=5m
+//	                                        [server.pool]; holds for the accounts that follow
 //	accounts a b:priority=1 c:disabled d:soft=.5 e:is=a f:cap=.8 g:cap5h=.8:cap7d=.7:capfable=.6
 //	order s1 [fable] [advisor] -> a b c     the candidates of a request, best first; - is no session
 //	state a [fable] -> cooled 30s           its group, and how long it is cooled
@@ -157,6 +158,10 @@ func (s *scenario) setPolicy(args []string) (err error) {
 			s.policy.Planned = true
 		case "burn":
 			s.policy.AvoidBurnRate = true
+		case "when_cold":
+			s.policy.ReturnWhenCold = true
+		case "ttl":
+			s.policy.CacheTTL, err = duration(value)
 		case "hard":
 			s.policy.Hard, err = strconv.ParseFloat(value, 64)
 		case "ramp":

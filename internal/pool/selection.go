@@ -38,7 +38,8 @@ type Candidate struct {
 	Detour bool
 
 	home uint64
-	move Reason // why the session leaves its seat for this candidate; empty if it does not
+	at   time.Time // of the choice
+	move Reason    // why the session leaves its seat for this candidate; empty if it does not
 }
 
 // Move is a session that changed its account (SEL-30).
@@ -66,7 +67,7 @@ func (p *Pool) selection(req Request, among *lineup) *Selection {
 	if req.Session != 0 {
 		remembered, _ := p.sessions.Peek(req.Session)
 		s.seat = remembered.seat(req.Fable)
-		s.query.Last, s.query.Advised = s.seat.key, remembered.advised
+		s.query.Last, s.query.Since, s.query.Advised = s.seat.key, s.seat.at, remembered.advised
 	}
 	return s
 }
@@ -213,6 +214,7 @@ func (s *Selection) candidate(chosen *choice, now time.Time) Candidate {
 		Name: chosen.Member.Name, Key: chosen.Member.Key, Group: chosen.Group, Why: chosen.Why(),
 		Detour: chosen.passed != "",
 		home:   home.seed,
+		at:     now,
 	}
 	switch {
 	case c.Detour:
@@ -336,7 +338,7 @@ func (s *Selection) Served(c Candidate, detour bool) (Move, bool) {
 	}
 	// Requests of one session run side by side; the first of them to be served there has reported the move.
 	moves := c.move != "" && m.seat(s.query.Fable).key != c.Key
-	m.seats[family(s.query.Fable)] = seat{key: c.Key, name: c.Name, home: c.home}
+	m.seats[family(s.query.Fable)] = seat{key: c.Key, name: c.Name, home: c.home, at: c.at}
 	m.moved = m.moved || moves
 	s.pool.sessions.Add(s.query.Session, m)
 	if !moves {

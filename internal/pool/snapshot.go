@@ -59,7 +59,7 @@ func (m *Member) status(policy Policy, now time.Time) Status {
 	}
 	s.Quota.Expire(now)
 	s.Headroom = s.Quota.Headroom(false, m.Soft, now)
-	s.NearQuota = s.Quota.Near(false, m.Soft) || policy.burns(s.Headroom)
+	s.NearQuota = s.Quota.Near(false, m.Soft) || plain.avoids(m, &s.Quota, now)
 	s.Cooldown, s.Cause = h.left(false, now)
 	s.FableCooldown, s.FableCause = h.left(true, now)
 	s.Available = s.Group != Out && s.Cooldown == 0

@@ -37,3 +37,10 @@ func (s *State) WindowHeadroom(w Window, soft float64, now time.Time) float64 {
 	elapsed := max(length-left, length/pace)
 	return (soft-used)*elapsed/used - left
 }
+
+// OverPace reports whether the pace of a window would exhaust it early, with hysteresis (STR-5): from a negative headroom on,
+// and then until the headroom exceeds a twentieth of the window's length. Was is what it reported before.
+func (s *State) OverPace(w Window, was bool, soft float64, now time.Time) bool {
+	headroom := s.WindowHeadroom(w, soft, now)
+	return headroom < 0 || was && headroom <= w.Length().Seconds()/pace
+}

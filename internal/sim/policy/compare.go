@@ -111,7 +111,9 @@ func compare(o Options, w *workload) Comparison {
 }
 
 // planned is what the table [server.pool] says with its defaults.
-func planned(o Options) pool.Policy { return pool.Policy{Planned: true, AvoidBurnRate: o.BurnRate} }
+func planned(o Options) pool.Policy {
+	return pool.Policy{Planned: true, AvoidBurnRate: o.BurnRate, ReturnWhenCold: o.WhenCold, CacheTTL: o.Cache.Duration()}
+}
 
 func (r *Result) relate(bound float64) {
 	r.OfBound, r.Wasted, r.LostOfBound = r.Served/bound, r.Expired/bound, r.CacheLost/bound

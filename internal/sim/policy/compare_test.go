@@ -54,6 +54,7 @@ func TestAccounts(t *testing.T) {
 			Demand: rapid.Float64Range(0.2, 2).Draw(t, "demand"), Others: rapid.Float64Range(0, 0.4).Draw(t, "others"),
 			Fable: rapid.Float64Range(0, 1).Draw(t, "fable"), Cache: Seconds(rapid.IntRange(0, 3600).Draw(t, "cache")),
 			Poll: Seconds(rapid.SampledFrom([]int{0, 60, 600}).Draw(t, "poll")), BurnRate: rapid.Bool().Draw(t, "burn"),
+			WhenCold:  rapid.Bool().Draw(t, "when cold"),
 			Threshold: rapid.SampledFrom([]float64{0, 0.5, 0.9}).Draw(t, "threshold"),
 		}
 		if err := o.Check(); err != nil {

@@ -53,9 +53,10 @@ type Options struct {
 	Cache  Seconds   `json:"cache_seconds"`   // how long a prompt stays cached after its last use
 	Trace  string    `json:"trace,omitempty"` // what the name of a replayed log is
 
-	// Of shunt with [server.pool]: usage_refresh_seconds (0 = off) and burn_rate_avoidance.
+	// Of shunt with [server.pool]: usage_refresh_seconds (0 = off), burn_rate_avoidance, and return_home = "when_cold".
 	Poll     Seconds `json:"usage_refresh_seconds"`
 	BurnRate bool    `json:"burn_rate_avoidance"`
+	WhenCold bool    `json:"return_home_when_cold"`
 	// Threshold is the soft threshold of every account of shunt; 0 = the hard one.
 	Threshold float64 `json:"threshold,omitempty"`
 }
