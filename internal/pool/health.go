@@ -117,7 +117,7 @@ type Outcome struct {
 // A cooldown counts as set before a request, and a reading as newer than a rejection, only if the times differ: a tie
 // says nothing about the order, and to keep a cooldown a moment too long is the smaller harm.
 func Observe(h Health, o Outcome, soft quota.Thresholds, now time.Time) Health {
-	h.pace(soft, now)
+	h.unpace(soft, now)
 	h.Quota.Record(o.Signal, o.Sent, now)
 	switch o.Event {
 	case None:
@@ -136,20 +136,18 @@ func Observe(h Health, o Outcome, soft quota.Thresholds, now time.Time) Health {
 
 // ObserveUsage is the health after an answer of the usage endpoint to a request that went out at sent (QUO-23).
 func ObserveUsage(h Health, u quota.Usage, sent time.Time, soft quota.Thresholds, now time.Time) Health {
-	h.pace(soft, now)
+	h.unpace(soft, now)
 	h.Quota.RecordUsage(u, sent, now)
 	h.pace(soft, now)
 	h.believe(soft)
 	return h
 }
 
-// pace updates which windows count as over their pace. It is called before a reading is recorded too, since an account may
-// have recovered by itself since the last one. Without thresholds nothing can be said.
+// pace updates which windows are over their pace, after a reading. Without thresholds nothing can be said.
 func (h *Health) pace(soft quota.Thresholds, now time.Time) {
 	if soft == (quota.Thresholds{}) {
 		return
 	}
-	h.Quota.Expire(now)
 	var paced quota.Set
 	for w := range quota.Window(quota.Windows) {
 		if h.Quota.OverPace(w, h.paced.Has(w), soft[w], now) {
@@ -157,6 +155,14 @@ func (h *Health) pace(soft quota.Thresholds, now time.Time) {
 		}
 	}
 	h.paced = paced
+}
+
+// unpace updates them before a reading: time alone may have healed some since the last one, and heals only.
+func (h *Health) unpace(soft quota.Thresholds, now time.Time) {
+	if h.paced != 0 {
+		h.Quota.Expire(now)
+		h.pace(soft, now)
+	}
 }
 
 // overPace reports whether the pace of a governing window makes the identity near its quota (SEL-22, STR-5). State is its

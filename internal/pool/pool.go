@@ -23,9 +23,6 @@ import (
 	"shunt/internal/quota"
 )
 
-// sessionLimit bounds how many sessions a pool remembers, least recently used first out (SEL-30).
-const sessionLimit = 100_000
-
 // Registry holds the live state of every identity of the process. Pools of one registry that list the same identity
 // share its state (ID-1).
 type Registry struct {
@@ -79,43 +76,6 @@ type Roster struct {
 
 // Begin is [Pool.Begin] among the accounts of the roster.
 func (r *Roster) Begin(req Request) *Selection { return r.begin(req, &r.lineup) }
-
-// memory is what is kept of a session.
-type memory struct {
-	seats         [2]seat // of its Fable requests and of its others, see [memory.seat]
-	moved, warned bool    // ever (SEL-31)
-	// advised served a request with an advisor last, in the place of the seat. The next such request follows it, so that
-	// a conversation does not change its account with every turn (SEL-2b, SEL-4b).
-	advised identity.Key
-}
-
-// seat is where a session sits.
-type seat struct {
-	key  identity.Key // who served it last
-	name string       // under which name
-	home uint64       // the seed of what was its home then
-	at   time.Time    // when the request began that it served last; zero = one of another kind, whose cache is of no use
-}
-
-// seat is where the session sits as far as a request is concerned: where requests of its kind were served last, else where
-// any was. The two kinds are remembered apart because they draw on different weeks. One memory for both would send a
-// session whose Fable turns had to leave its home back and forth with every turn of a smaller model beside them, and each
-// of them would follow the other away from a prompt cache that was its own: no model shares another's.
-func (m *memory) seat(fable bool) seat {
-	if own := m.seats[family(fable)]; !own.key.IsZero() {
-		return own
-	}
-	other := m.seats[family(!fable)]
-	other.at = time.Time{}
-	return other
-}
-
-func family(fable bool) int {
-	if fable {
-		return 1
-	}
-	return 0
-}
 
 // Pool is the pool of that name, made on first use. A reload asks again and gets the same one, state and all (SEL-12).
 func (r *Registry) Pool(name string) *Pool {

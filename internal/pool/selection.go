@@ -13,7 +13,8 @@ type Selection struct {
 	pool    *Pool
 	members []Member // those of the moment the request began
 	query   Query
-	seat    seat           // where the session sat then
+	from    string         // the name of who last served the session: of query.Last
+	oldHome uint64         // the seed of what was the session's home then
 	denied  []identity.Key // whom their ramps kept from being tried so far
 	current *Health        // who was chosen last
 	slot    *Health        // who counts this request among those it has in hand
@@ -42,12 +43,6 @@ type Candidate struct {
 	move Reason    // why the session leaves its seat for this candidate; empty if it does not
 }
 
-// Move is a session that changed its account (SEL-30).
-type Move struct {
-	From, To string // account names
-	Reason   Reason
-}
-
 // Begin starts the decisions for a request. Without a session it takes the next turn, once for all its attempts.
 func (p *Pool) Begin(req Request) *Selection { return p.begin(req, &p.lineup) }
 
@@ -66,8 +61,9 @@ func (p *Pool) selection(req Request, among *lineup) *Selection {
 	s := &Selection{pool: p, members: among.members, query: Query{Request: req, Policy: among.policy, Turn: p.turn}}
 	if req.Session != 0 {
 		remembered, _ := p.sessions.Peek(req.Session)
-		s.seat = remembered.seat(req.Fable)
-		s.query.Last, s.query.Since, s.query.Advised = s.seat.key, s.seat.at, remembered.advised
+		seat := remembered.seat(req.Fable)
+		s.from, s.oldHome = seat.name, seat.home
+		s.query.Last, s.query.Since, s.query.Advised = seat.key, seat.at, remembered.advised
 	}
 	return s
 }
@@ -222,7 +218,7 @@ func (s *Selection) candidate(chosen *choice, now time.Time) Candidate {
 	case c.Why == "":
 		c.Why = s.against(home, now)
 	}
-	if !s.seat.key.IsZero() && s.seat.key != c.Key {
+	if !s.query.Last.IsZero() && s.query.Last != c.Key {
 		c.move = s.leaving(&chosen.Ranked, now)
 	}
 	return c
@@ -259,25 +255,6 @@ func (s *Selection) release(now time.Time) {
 	}
 }
 
-// leaving says why the session does not stay where it sits, judged by the state at the time of the choice.
-func (s *Selection) leaving(best *Ranked, now time.Time) Reason {
-	var last *Member
-	for i := range s.members {
-		if s.members[i].Key == s.seat.key {
-			last = &s.members[i]
-		}
-	}
-	switch {
-	case last == nil:
-		return PoolChanged
-	case best.tier == stickyTier && best.Member.seed == s.seat.home:
-		return Returned
-	case best.tier == stickyTier: // its home is another than it was
-		return PoolChanged
-	}
-	return s.against(last, now)
-}
-
 // against says what keeps an identity from being used for this request.
 func (s *Selection) against(m *Member, now time.Time) Reason {
 	if s.query.tried(m) {
@@ -306,68 +283,6 @@ func (s *Selection) Observe(c Candidate, o Outcome) {
 		}
 		return Observe(h, o, soft, now)
 	})
-}
-
-// Served records that the response of a candidate went to the client, and reports the move of the session if that is one.
-// A detour of this one request changes nothing for the session (SEL-30).
-func (s *Selection) Served(c Candidate, detour bool) (Move, bool) {
-	advised := c.Why == Advisor && !detour
-	stays := s.query.Session == 0 || detour || c.Detour && !advised
-	if stays && s.doubts == nil {
-		return Move{}, false
-	}
-	r := s.pool.registry
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, d := range s.doubts {
-		if d.key != c.Key {
-			h := r.healthOf(d.key)
-			h.confirm(d)
-			r.touched(h, r.clock.Now())
-		}
-	}
-	s.doubts = nil
-	if stays {
-		return Move{}, false
-	}
-	m, _ := s.pool.sessions.Get(s.query.Session)
-	if advised {
-		m.advised = c.Key
-		s.pool.sessions.Add(s.query.Session, m)
-		return Move{}, false
-	}
-	// Requests of one session run side by side; the first of them to be served there has reported the move.
-	moves := c.move != "" && m.seat(s.query.Fable).key != c.Key
-	m.seats[family(s.query.Fable)] = seat{key: c.Key, name: c.Name, home: c.home, at: c.at}
-	m.moved = m.moved || moves
-	s.pool.sessions.Add(s.query.Session, m)
-	if !moves {
-		return Move{}, false
-	}
-	return Move{From: s.seat.name, To: c.Name, Reason: c.move}, true
-}
-
-// Moved reports whether the session has ever moved and nobody was warned of it (SEL-31).
-func (s *Selection) Moved() bool {
-	r := s.pool.registry
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	m, _ := s.pool.sessions.Peek(s.query.Session)
-	return m.moved && !m.warned
-}
-
-// WarnMoved is Moved, and takes the warning as given: it is true once in the life of a session.
-func (s *Selection) WarnMoved() bool {
-	r := s.pool.registry
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	m, _ := s.pool.sessions.Peek(s.query.Session)
-	if !m.moved || m.warned {
-		return false
-	}
-	m.warned = true
-	s.pool.sessions.Add(s.query.Session, m)
-	return true
 }
 
 // Verdict says why no identity was in the list: how many are out of it for which reason. All zero: there are none.

@@ -1,0 +1,102 @@
+package pool
+
+import (
+	"math"
+	"time"
+
+	"shunt/internal/quota"
+)
+
+// rank places m among the candidates for q: it alone decides whether m may serve at all (SEL-11b), to which group it belongs
+// and what orders it there.
+func rank(m *Member, q *Query, now time.Time) Ranked {
+	r := Ranked{Member: m}
+	state := m.Health.Quota
+	state.Expire(now)
+	if out := m.excluded(&state, q.Fable); out != 0 {
+		r.Group, r.tier = Out, out
+		return r
+	}
+	priority := int64(m.Priority)
+	if until, cause := m.Health.CooledUntil(q.Fable, now); !until.IsZero() {
+		r.Group, r.tier = Cooling, coolingTier
+		if cause.isFault() {
+			r.tier = faultTier
+		}
+		r.major, r.minor = int64(until.Sub(now)), priority
+		return r
+	}
+	if m.Health.needsLogin() {
+		r.Group, r.tier, r.major = NoLogin, noLoginTier, priority
+		return r
+	}
+	r.major = priority
+	switch {
+	case !state.Near(q.Fable, m.Soft) && !q.avoids(m, &state, now):
+		r.Group, r.tier = Free, freeTier
+	case state.OverHard(q.Fable, m.Soft, q.Policy.hard()):
+		r.Group, r.tier = OverHard, overHardTier
+	default:
+		r.Group, r.tier = Near, nearTier
+	}
+	switch {
+	case q.Policy.Planned:
+		r.minor = descending(m.headroom(&state, r.Group, q, now))
+	case r.Group == Free:
+		r.minor = math.MinInt64 // an unknown reset goes first
+		if reset, ok := state.Reset(state.Weekly(q.Fable)); ok {
+			r.minor = int64(reset.Sub(now))
+		}
+	default:
+		r.tier = nearTier
+	}
+	return r
+}
+
+// avoids reports whether the identity's pace alone keeps the request away: not a warm session that it serves (STR-5).
+func (q *Query) avoids(m *Member, state *quota.State, now time.Time) bool {
+	return q.Policy.AvoidBurnRate && !(m.Key == q.Last && q.warm(now)) && m.Health.overPace(state, q.Fable, m.Soft, now)
+}
+
+// warm reports whether the prompt of the session is still in the cache of the identity that last served it (STR-6).
+func (q *Query) warm(now time.Time) bool {
+	return !q.Since.IsZero() && now.Sub(q.Since) <= q.Policy.cacheTTL()
+}
+
+// headroom is what orders the identity in its group with a plan, in seconds: among near ones, the headroom to the hard
+// threshold, since they have none to the soft ones (SEL-21, STR-5). Its state is expired.
+func (m *Member) headroom(state *quota.State, g Group, q *Query, now time.Time) float64 {
+	limits := m.Soft
+	if hard := q.Policy.hard(); g == Near && q.Policy.Planned {
+		limits = quota.Thresholds{hard, hard, hard}
+	}
+	return state.Headroom(q.Fable, limits, now)
+}
+
+// excluded is what keeps an identity out of the list (SEL-11), zero if nothing does. Its state is expired.
+func (m *Member) excluded(state *quota.State, fable bool) tier {
+	switch {
+	case m.Disabled:
+		return disabledTier
+	case m.Health.Paused:
+		return pausedTier
+	}
+	if _, capped := state.Capped(fable, m.Caps); capped {
+		return cappedTier
+	}
+	return 0
+}
+
+// cappedUntil is when the identity is below its caps again by itself (CAP-4); zero if it is.
+func (m *Member) cappedUntil(fable bool, now time.Time) time.Time {
+	state := m.Health.Quota
+	state.Expire(now)
+	until, _ := state.Capped(fable, m.Caps)
+	return until
+}
+
+// descending maps numbers, infinite ones included, so that the greatest comes first.
+func descending(f float64) int64 {
+	bits := int64(math.Float64bits(-f))
+	return bits ^ bits>>63&math.MaxInt64
+}
