@@ -228,10 +228,10 @@ func TestLawLeadThenGroups(t *testing.T) {
 			want = last
 		case home != nil && eligible(home):
 			want = home
-		case advised != nil && eligible(advised):
-			want = advised
 		case last != nil && eligible(last):
 			want = last
+		case advised != nil && eligible(advised):
+			want = advised
 		}
 		switch {
 		case want != nil && want != &ranked[0]:

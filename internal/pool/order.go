@@ -124,8 +124,8 @@ const (
 	stayTier tier = iota // the session stays there although its home is free again (STR-6)
 	stickyTier
 	turnTier
-	advisedTier
 	lastTier
+	advisedTier
 	freeTier
 	nearTier
 	overHardTier
@@ -140,7 +140,7 @@ const (
 )
 
 var reasons = [...]Reason{
-	stayTier: LastServed, stickyTier: Sticky, turnTier: RoundRobin, advisedTier: LastServed, lastTier: LastServed,
+	stayTier: LastServed, stickyTier: Sticky, turnTier: RoundRobin, lastTier: LastServed, advisedTier: LastServed,
 	disabledTier: Disabled, pausedTier: Paused, cappedTier: Capped,
 }
 
@@ -326,10 +326,10 @@ func (q *Query) lead(r *Ranked, home, stays bool) tier {
 	case home:
 		return turnTier
 	case q.Session == 0:
-	case r.Member.Key == q.Advised && q.advisor() && !r.behind:
-		return advisedTier
 	case r.Member.Key == q.Last:
 		return lastTier
+	case r.Member.Key == q.Advised && q.advisor() && !r.behind:
+		return advisedTier
 	}
 	return r.tier
 }
