@@ -50,7 +50,7 @@ type Pool struct {
 	// Guarded by the registry's lock.
 	lineup
 	turn     uint64
-	sessions *simplelru.LRU[Session, memory]
+	sessions *simplelru.LRU[Session, *memory]
 }
 
 // lineup is who may serve and by which policy. A slice of members is never written once it is in one, but for the health
@@ -84,7 +84,7 @@ func (r *Registry) Pool(name string) *Pool {
 	p := r.pools[name]
 	if p == nil {
 		p = &Pool{registry: r}
-		p.sessions, _ = simplelru.NewLRU[Session, memory](sessionLimit, nil) // fails for a size below 1 only
+		p.sessions, _ = simplelru.NewLRU[Session, *memory](sessionLimit, nil) // fails for a size below 1 only
 		r.pools[name] = p
 	}
 	return p

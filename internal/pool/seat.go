@@ -74,10 +74,13 @@ func (s *Selection) Served(c Candidate, detour bool) (Move, bool) {
 	if stays {
 		return Move{}, false
 	}
-	m, _ := s.pool.sessions.Get(s.query.Session)
+	m, known := s.pool.sessions.Get(s.query.Session)
+	if !known {
+		m = new(memory)
+		s.pool.sessions.Add(s.query.Session, m)
+	}
 	if advised {
 		m.advised = c.Key
-		s.pool.sessions.Add(s.query.Session, m)
 		return Move{}, false
 	}
 	// Requests of one session run side by side; the first of them to be served there has reported the move.
@@ -88,7 +91,6 @@ func (s *Selection) Served(c Candidate, detour bool) (Move, bool) {
 	}
 	*own = seat{key: c.Key, name: c.Name, home: c.home, at: c.at}
 	m.moved = m.moved || moves
-	s.pool.sessions.Add(s.query.Session, m)
 	if !moves {
 		return Move{}, false
 	}
@@ -100,8 +102,8 @@ func (s *Selection) Moved() bool {
 	r := s.pool.registry
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m, _ := s.pool.sessions.Peek(s.query.Session)
-	return m.moved && !m.warned
+	m, known := s.pool.sessions.Peek(s.query.Session)
+	return known && m.moved && !m.warned
 }
 
 // WarnMoved is Moved, and takes the warning as given: it is true once in the life of a session.
@@ -109,12 +111,11 @@ func (s *Selection) WarnMoved() bool {
 	r := s.pool.registry
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m, _ := s.pool.sessions.Peek(s.query.Session)
-	if !m.moved || m.warned {
+	m, known := s.pool.sessions.Peek(s.query.Session)
+	if !known || !m.moved || m.warned {
 		return false
 	}
 	m.warned = true
-	s.pool.sessions.Add(s.query.Session, m)
 	return true
 }
 

@@ -60,10 +60,11 @@ func (p *Pool) begin(req Request, among *lineup) *Selection {
 func (p *Pool) selection(req Request, among *lineup) *Selection {
 	s := &Selection{pool: p, members: among.members, query: Query{Request: req, Policy: among.policy, Turn: p.turn}}
 	if req.Session != 0 {
-		remembered, _ := p.sessions.Peek(req.Session)
-		seat := remembered.seat(req.Fable)
-		s.from, s.oldHome = seat.name, seat.home
-		s.query.Last, s.query.Since, s.query.Advised = seat.key, seat.at, remembered.advised
+		if m, known := p.sessions.Peek(req.Session); known {
+			seat := m.seat(req.Fable)
+			s.from, s.oldHome = seat.name, seat.home
+			s.query.Last, s.query.Since, s.query.Advised = seat.key, seat.at, m.advised
+		}
 	}
 	return s
 }

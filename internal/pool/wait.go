@@ -11,6 +11,9 @@ import (
 // rampWait is how long a request waits for a slot at most, before it goes over an account's allowance (RMP-2).
 const rampWait = 10 * time.Second
 
+// leastWait is the least that chance leaves of it.
+const leastWait = rampWait - rampWait/5
+
 // jittered is a wait less up to a fifth of it, so that requests that began to wait together do not end it together.
 func jittered(d time.Duration) time.Duration { return d - rand.N(d/5) }
 
@@ -155,11 +158,11 @@ func (s *Selection) Next(ctx context.Context) (Candidate, bool) {
 	defer r.mu.Unlock()
 	began := r.clock.Now()
 	s.release(began)
-	patience := jittered(rampWait) - s.waited
-	c, found := s.choose(Cooling, patience > 0, began)
+	c, found := s.choose(Cooling, s.waited < leastWait, began)
 	if found != full {
 		return c, found == someone
 	}
+	patience := jittered(rampWait) - s.waited
 	w := s.enqueue(true)
 	w.await(ctx, began.Add(patience))
 	now := r.clock.Now()
