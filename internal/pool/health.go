@@ -117,6 +117,11 @@ type Outcome struct {
 // A cooldown counts as set before a request, and a reading as newer than a rejection, only if the times differ: a tie
 // says nothing about the order, and to keep a cooldown a moment too long is the smaller harm.
 func Observe(h Health, o Outcome, soft quota.Thresholds, now time.Time) Health {
+	h.observe(&o, soft, now)
+	return h
+}
+
+func (h *Health) observe(o *Outcome, soft quota.Thresholds, now time.Time) {
 	h.unpace(soft, now)
 	h.Quota.Record(o.Signal, o.Sent, now)
 	switch o.Event {
@@ -131,10 +136,9 @@ func Observe(h Health, o Outcome, soft quota.Thresholds, now time.Time) Health {
 	}
 	h.pace(soft, now)
 	h.believe(soft)
-	return h
 }
 
-// ObserveUsage is the health after an answer of the usage endpoint to a request that went out at sent (QUO-23).
+// ObserveUsage is the health after a response of the usage endpoint to a request that went out at sent (QUO-23).
 func ObserveUsage(h Health, u quota.Usage, sent time.Time, soft quota.Thresholds, now time.Time) Health {
 	h.unpace(soft, now)
 	h.Quota.RecordUsage(u, sent, now)
@@ -186,7 +190,7 @@ func (h *Health) believe(soft quota.Thresholds) {
 }
 
 // succeed ends the cooldowns that were set before the request went out, and no later one (FO-2).
-func (h *Health) succeed(o Outcome) {
+func (h *Health) succeed(o *Outcome) {
 	h.ramp.succeed(o.Sent)
 	h.fault = None
 	if h.succeeded.Before(o.Sent) {
@@ -203,7 +207,7 @@ func (h *Health) succeed(o Outcome) {
 	}
 }
 
-func (h *Health) cool(o Outcome, now time.Time) {
+func (h *Health) cool(o *Outcome, now time.Time) {
 	kind := o.Event.kind()
 	if kind == ofCredential && o.Sent.Before(h.credentialSince) {
 		return // it was said of a credential that is gone by now (TOK-7)

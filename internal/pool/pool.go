@@ -167,17 +167,15 @@ func (r *Registry) healthOf(key identity.Key) *Health {
 
 // Observe takes in the outcome of an attempt at an identity.
 func (p *Pool) Observe(key identity.Key, o Outcome) {
-	p.update(key, func(h Health, soft quota.Thresholds, now time.Time) Health { return Observe(h, o, soft, now) })
+	p.update(key, func(h *Health, soft quota.Thresholds, now time.Time) { h.observe(&o, soft, now) })
 }
 
 // ObserveUsage takes in what the usage endpoint said about an identity, asked at sent.
 func (p *Pool) ObserveUsage(key identity.Key, u quota.Usage, sent time.Time) {
-	p.update(key, func(h Health, soft quota.Thresholds, now time.Time) Health {
-		return ObserveUsage(h, u, sent, soft, now)
-	})
+	p.update(key, func(h *Health, soft quota.Thresholds, now time.Time) { *h = ObserveUsage(*h, u, sent, soft, now) })
 }
 
-func (p *Pool) update(key identity.Key, next func(Health, quota.Thresholds, time.Time) Health) {
+func (p *Pool) update(key identity.Key, change func(*Health, quota.Thresholds, time.Time)) {
 	p.registry.mu.Lock()
 	defer p.registry.mu.Unlock()
 	var soft quota.Thresholds // an identity that has left the pool has none, and no reading is below them
@@ -186,7 +184,7 @@ func (p *Pool) update(key identity.Key, next func(Health, quota.Thresholds, time
 	}
 	h := p.registry.healthOf(key)
 	now := p.registry.clock.Now()
-	*h = next(*h, soft, now)
+	change(h, soft, now)
 	p.registry.touched(h, now)
 }
 
