@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// UsageReport is what the usage endpoint says of an account's windows (QUO-22). The zero value says nothing.
+// UsageReport is what the usage endpoint reports of an account's windows (QUO-22). The zero value reports nothing.
 type UsageReport struct{ Windows [Windows]WindowUsage }
 
-// WindowUsage is one window's part. A window that the report does not tell the utilization of has no part in it.
+// WindowUsage is one window's reading. A window whose utilization the report does not contain has none.
 type WindowUsage struct {
 	Utilization    float64 // fraction, finite, at least 0; may exceed 1
 	HasUtilization bool
@@ -26,86 +26,76 @@ const (
 	fableName = "Fable"
 )
 
-// ParseUsage reads the reply of the usage endpoint (QUO-22). The five-hour and the weekly window stand in it flat, as rows
-// of limits[], or both; what stands flat goes first, then what comes first, and a row without a percentage says nothing
-// (QUO-25). A part that is malformed is absent and takes no other with it; the error says that the whole is no such reply.
+// ParseUsage reads the response body of the usage endpoint (QUO-22). It may contain the five-hour and the weekly window as
+// members of their own, as rows of limits[], or both; of several readings of one window, the highest counts, with its reset
+// (QUO-25). A part that is malformed is absent and takes no other with it; the error reports that the whole is not such a
+// body, and does not quote it.
 func ParseUsage(body []byte) (UsageReport, error) {
-	var reply map[string]json.RawMessage
-	if json.Unmarshal(body, &reply) != nil { // whose error would quote the reply
-		return UsageReport{}, errors.New("the reply is no JSON object")
+	var reply members
+	if json.Unmarshal(body, &reply) != nil {
+		return UsageReport{}, errors.New("the reply is not a JSON object")
 	}
-	fiveHour, flatFiveHour := reply["five_hour"]
-	sevenDay, flatSevenDay := reply["seven_day"]
-	limits, listed := reply["limits"]
+	_, flatFiveHour := reply["five_hour"]
+	_, flatSevenDay := reply["seven_day"]
+	_, listed := reply["limits"]
 	if !flatFiveHour && !flatSevenDay && !listed {
-		return UsageReport{}, errors.New("the reply tells of no window")
+		return UsageReport{}, errors.New("the reply contains no quota window")
 	}
 	var r UsageReport
-	r.flat(FiveHour, fiveHour)
-	r.flat(SevenDay, sevenDay)
-	r.rows(limits)
+	for w, name := range [...]string{FiveHour: "five_hour", SevenDay: "seven_day"} {
+		flat := reply.members(name)
+		r.add(Window(w), flat["utilization"], flat["resets_at"])
+	}
+	var rows []json.RawMessage
+	_ = json.Unmarshal(reply["limits"], &rows)
+	for _, raw := range rows {
+		row := membersOf(raw)
+		if w, ok := windowOf(row); ok {
+			r.add(w, row["percent"], row["resets_at"])
+		}
+	}
 	return r, nil
 }
 
-func (r *UsageReport) flat(w Window, raw json.RawMessage) {
-	var part struct {
-		Utilization percentage `json:"utilization"`
-		ResetsAt    instant    `json:"resets_at"`
+// windowOf returns the window of the account that a row of limits[] represents. A row with a scope is a limit on a part of
+// what the account can do, such as one model; the only such part with a window is Fable (QUO-25).
+func windowOf(row members) (w Window, ok bool) {
+	scope, scoped := row["scope"]
+	scoped = scoped && string(scope) != "null"
+	switch kind := text(row["kind"]); {
+	case kind == sessionLimit && !scoped:
+		return FiveHour, true
+	case kind == weeklyLimit && !scoped:
+		return SevenDay, true
+	case kind == scopedLimit && text(row.members("scope").members("model")["display_name"]) == fableName:
+		return Fable, true
 	}
-	_ = json.Unmarshal(raw, &part) // what it cannot read stays absent
-	r.add(w, part.Utilization, part.ResetsAt)
+	return 0, false
 }
 
-func (r *UsageReport) rows(raw json.RawMessage) {
-	var rows []json.RawMessage
-	_ = json.Unmarshal(raw, &rows)
-	for _, raw := range rows {
-		var row struct {
-			Kind     string     `json:"kind"`
-			Percent  percentage `json:"percent"`
-			ResetsAt instant    `json:"resets_at"`
-			Scope    struct {
-				Model struct {
-					DisplayName string `json:"display_name"`
-				} `json:"model"`
-			} `json:"scope"`
-		}
-		_ = json.Unmarshal(raw, &row)
-		switch {
-		case row.Kind == sessionLimit:
-			r.add(FiveHour, row.Percent, row.ResetsAt)
-		case row.Kind == weeklyLimit:
-			r.add(SevenDay, row.Percent, row.ResetsAt)
-		case row.Kind == scopedLimit && row.Scope.Model.DisplayName == fableName:
-			r.add(Fable, row.Percent, row.ResetsAt)
-		}
+// add takes in one reading of a window. One without a percentage hides no other.
+func (r *UsageReport) add(w Window, percent, resetsAt json.RawMessage) {
+	value, err := strconv.ParseFloat(string(percent), 64) // which accepts no JSON but a number
+	fraction := max(0, value) / 100
+	if err != nil || r.Windows[w].HasUtilization && fraction <= r.Windows[w].Utilization {
+		return
 	}
+	reset, _ := time.Parse(time.RFC3339, text(resetsAt)) // the zero time, unless it is one
+	r.Windows[w] = WindowUsage{Utilization: fraction, HasUtilization: true, Reset: reset}
 }
 
-func (r *UsageReport) add(w Window, p percentage, reset instant) {
-	if p.known && !r.Windows[w].HasUtilization {
-		r.Windows[w] = WindowUsage{Utilization: max(0, p.value) / 100, HasUtilization: true, Reset: reset.Time}
-	}
+// members are those of a JSON object, by their exact names; of two with one name, the last. It is nil for anything else.
+type members map[string]json.RawMessage
+
+func membersOf(raw json.RawMessage) (m members) {
+	_ = json.Unmarshal(raw, &m)
+	return m
 }
 
-// percentage is a JSON number; anything else leaves it unknown, where a plain float64 would become 0 (QUO-24).
-type percentage struct {
-	value float64
-	known bool
-}
+func (m members) members(name string) members { return membersOf(m[name]) }
 
-func (p *percentage) UnmarshalJSON(raw []byte) error {
-	value, err := strconv.ParseFloat(string(raw), 64)
-	*p = percentage{value, err == nil}
-	return nil
-}
-
-// instant is a time as RFC 3339 writes it; anything else is the zero time.
-type instant struct{ time.Time }
-
-func (i *instant) UnmarshalJSON(raw []byte) error {
-	var text string
-	_ = json.Unmarshal(raw, &text)
-	i.Time, _ = time.Parse(time.RFC3339, text)
-	return nil
+// text returns a JSON string's value, empty for anything else.
+func text(raw json.RawMessage) (s string) {
+	_ = json.Unmarshal(raw, &s)
+	return s
 }

@@ -1,8 +1,10 @@
 package anthropic_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
+	"strconv"
 	"testing"
 	"time"
 
@@ -51,7 +53,7 @@ func TestParseUsage(t *testing.T) {
 		want        windows
 	}{
 		{"the whole", wholeReply, windows{
-			five: used(0.375, "2026-03-01T17:00:00.771862Z"), seven: used(1.04, "2026-03-05T06:00:00Z"), fable: used(0.12, ""),
+			five: used(0.38, "2026-03-01T17:00:00Z"), seven: used(1.04, "2026-03-05T06:00:00Z"), fable: used(0.12, ""),
 		}},
 		{"flat alone", `{"five_hour":{"utilization":0,"resets_at":null},"seven_day":{"utilization":1}}`, windows{five: used(0, ""), seven: used(0.01, "")}},
 		{"one window alone", `{"seven_day":{"utilization":50,"resets_at":"2026-03-05T06:00:00Z"}}`, windows{seven: used(0.5, "2026-03-05T06:00:00Z")}},
@@ -81,11 +83,47 @@ func TestParseUsage(t *testing.T) {
 		{"no number", `{"five_hour":{"utilization":"37"},"seven_day":{"utilization":1e999},"limits":[{"kind":"session","percent":{}},{"kind":"weekly_all","percent":true}]}`, nil},
 		{
 			"malformed parts stand alone",
-			`{"five_hour":[],"limits":[3,null,"x",[],{"kind":3,"percent":4},{"kind":"session","percent":5,"resets_at":17,"scope":"x"},` +
+			`{"five_hour":[],"limits":[3,null,"x",[],{"kind":3,"percent":4},{"kind":"session","percent":5,"resets_at":17},` +
 				`{"kind":"weekly_scoped","percent":6,"scope":{"model":"Fable"}},{"kind":"weekly_scoped","percent":6,"scope":null},{"kind":"weekly_all","percent":8,"resets_at":"tomorrow"}]}`,
 			windows{five: used(0.05, ""), seven: used(0.08, "")},
 		},
 		{"rows are a list", `{"limits":{"kind":"session","percent":5},"seven_day":{"utilization":8}}`, windows{seven: used(0.08, "")}},
+		{
+			"a row with a scope is not a window of the account",
+			`{"limits":[{"kind":"session","percent":91,"scope":{"model":{"display_name":"Opus"}}},{"kind":"session","percent":4,"scope":null},` +
+				`{"kind":"weekly_all","percent":92,"scope":{"surface":"web"}},{"kind":"weekly_all","percent":93,"scope":{}},{"kind":"weekly_all","percent":94,"scope":"x"},` +
+				`{"kind":"session","percent":95,"scope":{"model":{"display_name":"Fable"}}}]}`,
+			windows{five: used(0.04, "")},
+		},
+		{
+			"a row with a scope does not raise a flat window",
+			`{"five_hour":{"utilization":10},"seven_day":{"utilization":20},"limits":[{"kind":"session","percent":91,"scope":{"model":{"display_name":"Opus"}}},` +
+				`{"kind":"weekly_all","percent":92,"scope":{"model":null}},{"kind":"weekly_scoped","percent":93,"scope":{"model":{"display_name":"Opus"}}}]}`,
+			windows{five: used(0.1, ""), seven: used(0.2, "")},
+		},
+		{"a scoped row needs its scope", `{"limits":[{"kind":"weekly_scoped","percent":6,"scope":null},{"kind":"weekly_scoped","percent":7}]}`, nil},
+		{
+			"of several rows, the highest",
+			`{"limits":[{"kind":"session","percent":5},{"kind":"session","percent":7,"resets_at":"2026-03-01T17:00:00Z"},{"kind":"session","percent":6},` +
+				`{"kind":"weekly_scoped","percent":30,"scope":{"model":{"display_name":"Fable"}}},{"kind":"weekly_scoped","percent":40,"scope":{"model":{"display_name":"Fable"}}}]}`,
+			windows{five: used(0.07, "2026-03-01T17:00:00Z"), fable: used(0.4, "")},
+		},
+		{
+			"a row above the flat window, with its reset",
+			`{"five_hour":{"utilization":20,"resets_at":"2026-03-01T16:00:00Z"},"limits":[{"kind":"session","percent":30,"resets_at":"2026-03-01T17:00:00Z"}]}`,
+			windows{five: used(0.3, "2026-03-01T17:00:00Z")},
+		},
+		{
+			"a flat window above the row, with its reset",
+			`{"limits":[{"kind":"weekly_all","percent":30,"resets_at":"2026-03-05T06:00:00Z"}],"seven_day":{"utilization":40,"resets_at":"2026-03-06T06:00:00Z"}}`,
+			windows{seven: used(0.4, "2026-03-06T06:00:00Z")},
+		},
+		{
+			"extra usage and unknown windows are ignored",
+			`{"five_hour":{"utilization":1},"extra_usage":{"utilization":99},"seven_day_opus":{"utilization":98},"limits":[{"kind":"monthly","percent":97},{"kind":"extra_usage","percent":96},{"percent":95}]}`,
+			windows{five: used(0.01, "")},
+		},
+		{"names are exact", `{"five_hour":{"Utilization":50},"limits":[{"Kind":"session","percent":50},{"kind":"session","Percent":50}]}`, nil},
 		{"Fable's name is exact", `{"limits":[{"kind":"weekly_scoped","percent":6,"scope":{"model":{"display_name":"Fable 5"}}}]}`, nil},
 	} {
 		got, err := anthropic.ParseUsage([]byte(c.reply))
@@ -105,10 +143,10 @@ func TestParseUsage(t *testing.T) {
 // QUO-24: what is no reply of the endpoint is an error, which does not quote it.
 func TestParseUsageRefuses(t *testing.T) {
 	for reply, want := range map[string]string{
-		``: "the reply is no JSON object", `<html>`: "the reply is no JSON object", `[]`: "the reply is no JSON object", `"five_hour"`: "the reply is no JSON object",
-		`{"five_hour":{"utilization":37}`: "the reply is no JSON object",
-		`null`:                            "the reply tells of no window", `{}`: "the reply tells of no window",
-		`{"type":"error","error":{"type":"rate_limit_error","message":"no"}}`: "the reply tells of no window",
+		``: "the reply is not a JSON object", `<html>`: "the reply is not a JSON object", `[]`: "the reply is not a JSON object", `"five_hour"`: "the reply is not a JSON object",
+		`{"five_hour":{"utilization":37}`: "the reply is not a JSON object",
+		`null`:                            "the reply contains no quota window", `{}`: "the reply contains no quota window",
+		`{"type":"error","error":{"type":"rate_limit_error","message":"no"}}`: "the reply contains no quota window",
 	} {
 		if got, err := anthropic.ParseUsage([]byte(reply)); err == nil || err.Error() != want || got != (anthropic.UsageReport{}) {
 			t.Errorf("%s: %+v, %v", reply, got, err)
@@ -116,33 +154,73 @@ func TestParseUsageRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParseUsage: what comes out is in range, and a flat window reads as encoding/json has it (QUO-22, QUO-25).
+// FuzzParseUsage: what comes out is what a plain reading of the JSON gives (QUO-22, QUO-25).
 func FuzzParseUsage(f *testing.F) {
 	f.Add([]byte(wholeReply))
 	f.Add([]byte(`{"five_hour":{"utilization":-1e-400,"resets_at":"0000-01-01T00:00:00Z"}}`))
 	f.Add([]byte(`{"limits":[{"kind":"session","percent":null},{"kind":"session","percent":1e308}]}`))
 	f.Add([]byte(`{"five_hour":{"utilization":1,"utilization":null}}`))
+	f.Add([]byte(`{"limits":[{"kind":"session","percent":9,"scope":{}},{"kind":"weekly_all","percent":3,"scope":null,"scope":1}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		report, err := anthropic.ParseUsage(body)
 		if err != nil && report != (anthropic.UsageReport{}) {
 			t.Fatalf("%+v beside %v", report, err)
 		}
-		for w, u := range report.Windows {
-			if math.IsNaN(u.Utilization) || math.IsInf(u.Utilization, 0) || u.Utilization < 0 {
-				t.Errorf("window %d: %v", w, u.Utilization)
+		for w, got := range report.Windows {
+			if math.IsNaN(got.Utilization) || math.IsInf(got.Utilization, 0) || got.Utilization < 0 {
+				t.Errorf("window %d: %v", w, got.Utilization)
 			}
-			if !u.HasUtilization && u != (anthropic.WindowUsage{}) {
-				t.Errorf("window %d: %+v without a utilization", w, u)
+			if want := highest(readings(body, anthropic.Window(w))); got != want {
+				t.Errorf("window %d: %+v, want %+v", w, got, want)
 			}
-		}
-		var parts map[string]json.RawMessage
-		var flat map[string]any
-		if json.Unmarshal(body, &parts) != nil || json.Unmarshal(parts["five_hour"], &flat) != nil || len(flat) != 1 {
-			return
-		}
-		want, ok := flat["utilization"].(float64)
-		if got := report.Windows[anthropic.FiveHour]; ok && (!got.HasUtilization || got.Utilization != max(0, want)/100) {
-			t.Errorf("%s: %+v, want %v %%", body, got, want)
 		}
 	})
+}
+
+// readings are all that a reply says of a window, the flat one first.
+func readings(body []byte, w anthropic.Window) (list []anthropic.WindowUsage) {
+	add := func(percent, resetsAt any) {
+		number, _ := percent.(json.Number)
+		value, err := strconv.ParseFloat(number.String(), 64)
+		if err != nil {
+			return
+		}
+		text, _ := resetsAt.(string)
+		reset, _ := time.Parse(time.RFC3339, text)
+		list = append(list, anthropic.WindowUsage{Utilization: max(0, value) / 100, HasUtilization: true, Reset: reset})
+	}
+	reply := decoded(body)
+	if w != anthropic.Fable {
+		flat, _ := reply[[...]string{"five_hour", "seven_day"}[w]].(map[string]any)
+		add(flat["utilization"], flat["resets_at"])
+	}
+	rows, _ := reply["limits"].([]any)
+	for _, each := range rows {
+		row, _ := each.(map[string]any)
+		scope, _ := row["scope"].(map[string]any)
+		model, _ := scope["model"].(map[string]any)
+		if row["kind"] == [...]string{"session", "weekly_all", "weekly_scoped"}[w] &&
+			(w == anthropic.Fable && model["display_name"] == "Fable" || w != anthropic.Fable && row["scope"] == nil) {
+			add(row["percent"], row["resets_at"])
+		}
+	}
+	return list
+}
+
+func decoded(body []byte) (reply map[string]any) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	if !json.Valid(body) || decoder.Decode(&reply) != nil {
+		return nil
+	}
+	return reply
+}
+
+func highest(list []anthropic.WindowUsage) (best anthropic.WindowUsage) {
+	for _, r := range list {
+		if !best.HasUtilization || r.Utilization > best.Utilization {
+			best = r
+		}
+	}
+	return best
 }

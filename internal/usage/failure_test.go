@@ -311,7 +311,7 @@ func TestCondition(t *testing.T) {
 		ptr(usageFault(sim.Throttled(""))):                        "the usage endpoint answered 429",
 		ptr(usageFault(sim.CredentialForbidden())):                "answered 403 (a login without the scope user:profile may not ask; a new login has it)",
 		ptr(usageFault(sim.ResetConnection())):                    "/api/oauth/usage",
-		ptr(respond(func(http.ResponseWriter, *http.Request) {})): "the reply is no JSON object",
+		ptr(respond(func(http.ResponseWriter, *http.Request) {})): "the reply is not a JSON object",
 	} {
 		inWorld(t, setting{accounts: 2}, func(w *world) {
 			w.provider.Inject("a", *fault)
