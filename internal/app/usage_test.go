@@ -72,7 +72,7 @@ func TestPollEndsARejection(t *testing.T) {
 				c.model = plainModel
 			}
 			inWorld(t, sim.Config{Accounts: accountsOf(3)}, planned(everyMinute+"\n"+c.lines, ""), func(w *world) {
-				time.Sleep(3 * time.Second) // each has been polled
+				time.Sleep(3 * time.Second) // the account that is polled first, which is this session's, has been polled
 				home := w.home("s")
 				for _, window := range []anthropic.Window{five, seven, fable} {
 					used, told := c.used[window]
@@ -164,7 +164,7 @@ func TestPollsBeforeTheFirstRequest(t *testing.T) {
 		w.provider.Fill("b", anthropic.SevenDay, 0.4)
 	}
 	inWorld(t, sim.Config{Accounts: accountsOf(3)}, planned(everyMinute, ""), func(w *world) {
-		time.Sleep(3 * time.Second)
+		time.Sleep(30 * time.Second) // the first round (QUO-24)
 		w.wants("a", w.week("a"), 0.99)
 		w.wants("b", w.week("b"), 0.4)
 		w.wants("c", w.week("c"), 0.0)

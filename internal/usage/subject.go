@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"time"
 
@@ -17,10 +16,12 @@ type subject struct {
 	key identity.Key
 
 	// Guarded by the poller's lock.
-	entries   []Entry // nil: it has left
-	due       time.Time
+	entries   []Entry   // nil: it has left
+	slot      time.Time // its place in the spread: a whole number of intervals away, either way, are its usual polls
+	due       time.Time // when the next poll begins
+	notBefore time.Time // when it may begin after a failure; zero: at any time
 	asking    bool
-	asked     time.Time // when the last ask began
+	asked     time.Time // when the last poll began; zero: never
 	good      time.Time // when the last good answer came; before the first, when it came to be asked about
 	failures  int       // in a row
 	refused   bool      // the last failure was about the login
@@ -55,8 +56,7 @@ func (p *Poller) ask(ctx context.Context, s *subject, with Entry) {
 		return
 	}
 	p.recovered(s)
-	s.good, s.failures, s.refused, s.renewed = p.clock.Now(), 0, false, false
-	s.rest(p.interval)
+	s.good, s.failures, s.refused, s.renewed, s.notBefore = p.clock.Now(), 0, false, false, time.Time{}
 	for _, e := range s.entries {
 		e.Pool.ObserveUsage(s.key, reading(report), sent)
 	}
@@ -92,24 +92,25 @@ const (
 	tolerance = 30 * time.Minute
 )
 
-// failed takes in an ask without a good answer. What is known of the quota stays as it is (QUO-24).
+// failed takes in a poll without a report. What is known of the quota stays as it is (QUO-24).
 func (p *Poller) failed(s *subject, with Entry, err error) {
+	now := p.clock.Now()
 	var answer *answerError
-	pause := p.interval
 	switch {
 	case errors.Is(err, errNoToken):
 	case errors.As(err, &answer) && answer.hasRetryAfter:
-		pause = max(pause, min(answer.retryAfter, longestWait))
+		s.notBefore = now.Add(min(answer.retryAfter, longestWait))
+		s.due = slotFrom(s.due, later(s.due, s.notBefore), p.interval)
 	default:
 		s.failures++
-		pause = max(pause, min(pause<<min(s.failures, 10), longestPause))
+		s.due = s.due.Add(p.backoff(s.failures) - p.interval)
+		s.notBefore = s.due
 	}
 	s.refused = answer != nil && (answer.status == http.StatusUnauthorized || answer.status == http.StatusForbidden)
-	s.rest(pause)
 
 	title := with.Provider + "/" + with.Account.Name()
-	p.log.Debug("an account could not be asked for its quota", "account", title, "error", err, "pause", pause)
-	silence := p.clock.Now().Sub(s.good)
+	p.log.Debug("an account could not be asked for its quota", "account", title, "error", err, "next", s.due.Sub(now))
+	silence := now.Sub(s.good)
 	_, known := with.Account.NeedsLogin()
 	if known || errors.Is(err, errNoToken) || s.entries == nil || silence < max(tolerance, 3*p.interval) {
 		return
@@ -129,5 +130,15 @@ func (p *Poller) recovered(s *subject) {
 	}
 }
 
-// rest sets the time of the next ask, by chance up to a tenth later.
-func (s *subject) rest(pause time.Duration) { s.due = s.asked.Add(pause + rand.N(pause/10)) }
+// backoff returns the time between the beginnings of two polls after a number of failures without a retry-after. It doubles
+// up to an hour, in whole intervals, so that the account keeps its slot.
+func (p *Poller) backoff(failures int) time.Duration {
+	pause := p.interval
+	for range failures {
+		if pause >= longestPause {
+			break
+		}
+		pause *= 2
+	}
+	return max(min(pause, longestPause)/p.interval, 1) * p.interval
+}

@@ -11,7 +11,6 @@ package usage
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"sync"
@@ -43,7 +42,7 @@ type Options struct {
 	Transport http.RoundTripper
 }
 
-// Poller asks about each identity of its accounts once in every interval.
+// Poller polls each identity of its accounts once in every interval, one after the other, evenly spread (QUO-24).
 type Poller struct {
 	clock    clock.Clock
 	log      *slog.Logger
@@ -54,6 +53,8 @@ type Poller struct {
 
 	mu       sync.Mutex // never held across I/O
 	subjects map[identity.Key]*subject
+	ring     []*subject // those that have a slot
+	last     time.Time  // when the last poll of any began
 }
 
 // New returns a poller without accounts. It starts nothing; see [Poller.Run].
@@ -64,8 +65,9 @@ func New(o Options) *Poller {
 	}
 }
 
-// Follow replaces the accounts. A new identity is asked about at once. One that stays keeps its turn, and so does one that
-// goes and comes again: a reload is no reason to ask twice in an interval, or before the provider wants to be asked.
+// Follow replaces the accounts. A new identity is polled soon: at once, or if several are new, one after the other. One that
+// stays keeps its turn, and one that goes and comes again is not polled twice in an interval, nor before the provider
+// allows it: a reload is no reason for either (QUO-24).
 func (p *Poller) Follow(entries []Entry) {
 	now := p.clock.Now()
 	defer p.wake()
@@ -76,33 +78,41 @@ func (p *Poller) Follow(entries []Entry) {
 		before[key] = s.entries != nil
 		s.entries = nil
 	}
+	var listed []*subject
 	for _, e := range entries {
 		key := e.Account.Key()
 		s := p.subjects[key]
 		if s == nil {
-			s = &subject{key: key, due: now}
+			s = &subject{key: key}
 			p.subjects[key] = s
+		}
+		if s.entries == nil {
+			listed = append(listed, s)
 		}
 		if s.entries = append(s.entries, e); !before[key] {
 			s.good = now
+		}
+	}
+	p.schedule(listed, now)
+	for _, s := range p.subjects {
+		if _, ok := s.eligible(); !ok {
+			p.recovered(s)
 		}
 	}
 }
 
 // CredentialChanged has a new login of an identity tried at its usual time, however long the old one was refused.
 func (p *Poller) CredentialChanged(key identity.Key) {
+	now := p.clock.Now()
 	defer p.wake()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s := p.subjects[key]; s != nil && s.refused {
-		s.due = s.asked.Add(p.interval)
+		s.due, s.notBefore = later(s.asked.Add(p.interval), now), time.Time{}
 	}
 }
 
-// longestTurn lies between the beginnings of two asks, give or take half of it, so that accounts do not ask in one voice.
-const longestTurn = 500 * time.Millisecond
-
-// Run asks until ctx ends, and returns when nothing is under way any more.
+// Run polls until ctx ends, and returns when no poll is in flight any more.
 func (p *Poller) Run(ctx context.Context) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
@@ -110,7 +120,6 @@ func (p *Poller) Run(ctx context.Context) {
 		s, with, wait := p.next()
 		if s != nil {
 			asking.Go(func() { p.ask(ctx, s, with) })
-			_ = p.clock.Sleep(ctx, wait/2+rand.N(wait))
 			continue
 		}
 		select {
@@ -121,30 +130,31 @@ func (p *Poller) Run(ctx context.Context) {
 	}
 }
 
-// next is the identity whose turn it is, with the account to ask with, and how long a turn is: short enough for everybody
-// to be asked in half an interval. If it is nobody's turn, wait is the time until it is somebody's, unless there is news.
+// next returns the identity whose turn it is, with the account to poll with, and begins its poll. If it is nobody's turn,
+// wait is the time until it is somebody's, unless there is news.
 func (p *Poller) next() (s *subject, with Entry, wait time.Duration) {
 	now := p.clock.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, other := range p.subjects {
-		entry, ok := other.eligible()
-		if !ok {
-			p.recovered(other)
+	for _, other := range p.ring {
+		if other.asking || s != nil && !other.due.Before(s.due) {
 			continue
 		}
-		if !other.asking && (s == nil || other.due.Before(s.due)) {
+		if entry, ok := other.eligible(); ok {
 			s, with = other, entry
 		}
 	}
-	switch {
-	case s == nil:
+	if s == nil {
 		return nil, with, p.interval
-	case s.due.After(now):
-		return nil, with, s.due.Sub(now)
 	}
-	s.asking, s.asked = true, now
-	return s, with, min(longestTurn, p.interval/2/time.Duration(len(p.subjects)))
+	// Polls that are late, or outside of their slots, do not come at once either.
+	gap := min(firstGap, p.interval/time.Duration(len(p.ring)))
+	if at := later(s.due, p.last.Add(gap)); at.After(now) {
+		return nil, with, at.Sub(now)
+	}
+	s.asking, s.asked, p.last = true, now, now
+	s.due = slotFrom(s.slot, later(s.due.Add(p.interval), now), p.interval)
+	return s, with, 0
 }
 
 // wake tells Run of news.

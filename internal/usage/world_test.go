@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -181,16 +182,10 @@ func (w *world) times(calls []sim.Request) (seconds []int) {
 	return seconds
 }
 
-// expect says when an account has to have been asked about, in seconds after the poller began. Each ask may be later by
-// a tenth of the pauses up to it and by a few turns, never earlier.
+// expect says when an account has to have been asked about, in whole seconds after the poller began.
 func (w *world) expect(account string, seconds ...int) {
 	w.Helper()
-	got := w.times(w.asks(account))
-	ok := len(got) == len(seconds)
-	for i, want := range seconds {
-		ok = ok && got[i] >= want && got[i] <= want+want/10+2*(i+1)
-	}
-	if !ok {
+	if got := w.times(w.asks(account)); !slices.Equal(got, seconds) {
 		w.Errorf("%s was asked about at %v, want %v", account, got, seconds)
 	}
 }
