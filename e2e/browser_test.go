@@ -145,7 +145,7 @@ func TestDashboard(t *testing.T) {
 	d.do("open", chromedp.Navigate(g.url+"/admin"), chromedp.WaitVisible(`input[name=token]`))
 	d.accessible("login page")
 	d.do("log in with a wrong token", chromedp.SendKeys(`input[name=token]`, "wrong"), chromedp.Click(`form button`), chromedp.WaitVisible(`.problem`))
-	d.says(".problem", "no admin token")
+	d.says(".problem", "not an admin token")
 	d.picture("login")
 	d.do("log in", chromedp.SendKeys(`input[name=token]`, dashboardToken), chromedp.Click(`form button`), chromedp.WaitVisible(`#pools`))
 	d.says(".state", "unseen")

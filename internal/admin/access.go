@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -25,42 +27,71 @@ const (
 	writer
 )
 
-// keys are the credentials of the surface, as hashes, so that comparing them takes the same time whatever they are.
+// keys are the credentials of the surface.
 type keys struct {
 	header string
-	tiers  map[[sha256.Size]byte]tier
+	tokens tiers
+	named  tiers // the same as name:token, the way they stand in SHUNT_ADMIN_TOKENS
 }
 
+// tiers say what credentials may do. They are hashes, so that comparing them takes the same time whatever they are.
+type tiers map[[sha256.Size]byte]tier
+
 func keysOf(s *config.Admin) keys {
-	k := keys{header: s.Header, tiers: map[[sha256.Size]byte]tier{}}
-	for _, t := range s.ReadKeys {
-		k.tiers[sha256.Sum256([]byte(t.Value.Reveal()))] = reader
-	}
-	for _, list := range [][]config.Token{s.Tokens, s.WriteKeys} {
-		for _, t := range list {
-			k.tiers[sha256.Sum256([]byte(t.Value.Reveal()))] = writer
+	k := keys{header: s.Header, tokens: tiers{}, named: tiers{}}
+	add := func(list []config.Token, t tier) {
+		for _, token := range list {
+			k.tokens[sha256.Sum256([]byte(token.Value.Reveal()))] = t
+			k.named[sha256.Sum256([]byte(token.Name+":"+token.Value.Reveal()))] = t
 		}
 	}
+	add(s.ReadKeys, reader)
+	add(s.Tokens, writer)
+	add(s.WriteKeys, writer)
 	return k
 }
 
-// of is what a presented credential may do.
-func (k *keys) of(presented string) tier {
+// of returns what a presented credential may do.
+func (t tiers) of(presented string) tier {
 	if presented == "" {
 		return nobody
 	}
 	sum, best := sha256.Sum256([]byte(presented)), nobody
-	for known, t := range k.tiers {
+	for known, may := range t {
 		if subtle.ConstantTimeCompare(sum[:], known[:]) == 1 {
-			best = max(best, t)
+			best = max(best, may)
 		}
 	}
 	return best
 }
 
-// presented is the best of the credentials in a request's headers.
+// presented returns what the best of the credentials in a request's headers may do.
 func (k *keys) presented(h http.Header) tier {
-	return max(k.of(h.Get(k.header)), k.of(h.Get("X-Api-Key")))
+	return max(k.tokens.of(h.Get(k.header)), k.tokens.of(h.Get("X-Api-Key")))
+}
+
+// bearer returns what the bearer token in a request's headers may do, where one is accepted.
+func (k *keys) bearer(h http.Header) tier { return k.tokens.of(bearerOf(h)) }
+
+func bearerOf(h http.Header) string {
+	scheme, token, _ := strings.Cut(h.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// wrong returns where a request presents a credential that is not one of the surface's; empty if it does not.
+func (k *keys) wrong(h http.Header) (by string) {
+	switch {
+	case k.presented(h) != nobody:
+		return ""
+	case h.Get(k.header) != "" || h.Get("X-Api-Key") != "":
+		return "header"
+	case bearerOf(h) != "" && k.bearer(h) == nobody:
+		return "bearer"
+	}
+	return ""
 }
 
 const sessionCookie = "shunt_admin_session"
@@ -148,7 +179,7 @@ func (a *Admin) admit(needed tier, h http.HandlerFunc) http.HandlerFunc {
 		}
 		switch {
 		case has == nobody:
-			refuse(w, http.StatusUnauthorized, anthropic.TypeAuthentication, "present an admin token in the header "+a.keys.header+", or log in at /admin/login")
+			a.unauthenticated(w, r, "send an admin token in the header "+a.keys.header+", or log in at /admin/login")
 		case has < needed:
 			refuse(w, http.StatusForbidden, anthropic.TypePermission, "this key may only read")
 		default:
@@ -157,18 +188,40 @@ func (a *Admin) admit(needed tier, h http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// Readers has h answer whoever presents a credential of the surface, in its headers or as a bearer token (OBS-2). A
-// browser's session is none.
+// Readers has h serve requests with a credential of the surface, in their headers or as a bearer token (OBS-2). A browser's
+// session is not one.
 func (a *Admin) Readers(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		if a.keys.presented(r.Header) == nobody && !(strings.EqualFold(scheme, "Bearer") && a.keys.of(strings.TrimSpace(token)) != nobody) {
-			refuse(w, http.StatusUnauthorized, anthropic.TypeAuthentication,
-				"present an admin token or a read key, in the header "+a.keys.header+" or as Authorization: Bearer")
+		if max(a.keys.presented(r.Header), a.keys.bearer(r.Header)) == nobody {
+			a.unauthenticated(w, r, "send an admin token or a read key, in the header "+a.keys.header+" or as Authorization: Bearer")
 			return
 		}
 		h.ServeHTTP(w, r)
 	})
+}
+
+// unauthenticated refuses a request without a credential, and one with a wrong credential as a failed attempt (ADM-2).
+func (a *Admin) unauthenticated(w http.ResponseWriter, r *http.Request, message string) {
+	if by := a.keys.wrong(r.Header); by != "" {
+		if wait := a.failed(w, r, by); wait > 0 {
+			refuse(w, http.StatusTooManyRequests, anthropic.TypeRateLimit, fmt.Sprintf(tooManyTries, seconds(wait)))
+			return
+		}
+		message = "this is not an admin token or key of this gateway: " + message
+	}
+	refuse(w, http.StatusUnauthorized, anthropic.TypeAuthentication, message)
+}
+
+const tooManyTries = "too many wrong tokens from your address: try again in %d s (a valid one is accepted at any time)"
+
+// failed takes in a failed attempt. If that was one too many, it returns how long the address has to wait, and sets
+// retry-after.
+func (a *Admin) failed(w http.ResponseWriter, r *http.Request, by string) (wait time.Duration) {
+	address, _ := a.Proxies.Client(r)
+	if wait = a.attempts.failed(address, by); wait > 0 {
+		w.Header().Set("Retry-After", strconv.FormatInt(seconds(wait), 10))
+	}
+	return wait
 }
 
 // sameOrigin reports whether a request comes from a page of this surface, or from no page.
@@ -190,29 +243,4 @@ func sameOrigin(r *http.Request) bool {
 func (a *Admin) reached(r *http.Request) (local, https bool) {
 	address, https := a.Proxies.Client(r)
 	return address.IsLoopback() || a.Loopback && !a.Proxies.Trust, https
-}
-
-// tries bounds how often somebody may guess (ADM-2): a bucket of as many as a minute gives back.
-type tries struct {
-	mu    sync.Mutex
-	left  float64
-	since time.Time
-}
-
-const triesPerMinute = 30
-
-func (t *tries) take(now time.Time) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.since.IsZero() {
-		t.left = triesPerMinute
-	} else {
-		t.left = min(triesPerMinute, t.left+now.Sub(t.since).Minutes()*triesPerMinute)
-	}
-	t.since = now
-	if t.left < 1 {
-		return false
-	}
-	t.left--
-	return true
 }

@@ -54,7 +54,7 @@ type Admin struct {
 	mux      *http.ServeMux
 	keys     keys
 	sessions sessions
-	tries    tries
+	attempts *attempts
 	logins   pending
 	recent   recent
 	history  history
@@ -63,7 +63,7 @@ type Admin struct {
 
 // New returns a surface that nobody has logged in to.
 func New(o Options) *Admin {
-	a := &Admin{Options: o, keys: keysOf(o.Settings)}
+	a := &Admin{Options: o, keys: keysOf(o.Settings), attempts: newAttempts(o.Clock, o.Log)}
 	a.sessions.clock, a.sessions.ttl = o.Clock, o.Settings.SessionTTL
 	a.logins.clock, a.logins.ttl = o.Clock, o.Settings.PendingTTL
 	a.mux = a.routes()
@@ -118,7 +118,7 @@ func (a *Admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // unmatched answers what no route takes: the mux knows whether another method would do.
 func (a *Admin) unmatched(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
-	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete} {
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodDelete} {
 		try := r.Clone(r.Context())
 		try.Method = method
 		if _, pattern := a.mux.Handler(try); pattern != "" {

@@ -33,6 +33,7 @@ func (l *live) run(ctx context.Context, a *Admin) {
 		case <-samples.C:
 			a.history.add(a.Clock.Now(), a.pools())
 		case <-renders.C:
+			a.attempts.flush()
 			if l.watched() {
 				l.publish(a.events())
 			}
@@ -106,6 +107,11 @@ const (
 
 // stream serves the page's events until the browser leaves, its session ends or shunt does.
 func (a *Admin) stream(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no")
+	if r.Method == http.MethodHead { // which has no body to wait for
+		return
+	}
 	news, ok := a.live.join()
 	if !ok {
 		http.Error(w, "too many open pages", http.StatusServiceUnavailable)
@@ -113,8 +119,6 @@ func (a *Admin) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	defer a.live.leave(news)
 	control := http.NewResponseController(w)
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no")
 	quiet := time.NewTicker(keepAlive)
 	defer quiet.Stop()
 	for events := a.events(); ; {

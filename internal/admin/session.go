@@ -1,10 +1,9 @@
 package admin
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
-
-	"shunt/internal/anthropic"
 )
 
 // loginForm shows the login page, or the way on for whoever is logged in.
@@ -27,18 +26,23 @@ func (a *Admin) login(w http.ResponseWriter, r *http.Request) {
 		a.showLogin(w, http.StatusForbidden, "A token must not travel unencrypted: open this page over https, or on the machine itself. "+
 			"If a reverse proxy provides https, set server.access_control.trust_forwarded_for, and list the proxy in trusted_proxies.")
 		return
-	case !a.tries.take(a.Clock.Now()):
-		w.Header().Set("Retry-After", "60")
-		a.showLogin(w, http.StatusTooManyRequests, "Too many tries. Wait a minute.")
-		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, bodyLimit)
 	if err := r.ParseForm(); err != nil {
-		refuse(w, http.StatusBadRequest, anthropic.TypeInvalidRequest, "the form cannot be read")
+		a.showLogin(w, http.StatusBadRequest, "The form could not be read. Try again.")
 		return
 	}
-	if a.keys.of(strings.TrimSpace(r.PostForm.Get("token"))) != writer {
-		a.showLogin(w, http.StatusUnauthorized, "That is no admin token.")
+	token := strings.TrimSpace(r.PostForm.Get("token"))
+	switch max(a.keys.tokens.of(token), a.keys.named.of(token)) {
+	case nobody:
+		if wait := a.failed(w, r, "form"); wait > 0 {
+			a.showLogin(w, http.StatusTooManyRequests, fmt.Sprintf("Too many wrong tokens from your address. Try again in %d s; the right token is accepted at any time.", seconds(wait)))
+			return
+		}
+		a.showLogin(w, http.StatusUnauthorized, "That is not an admin token of this gateway. Paste one as the token alone or as name:token.")
+		return
+	case reader:
+		a.showLogin(w, http.StatusUnauthorized, "That key may only read. Log in with an admin token or a write key.")
 		return
 	}
 	cookie := a.sessions.open()
