@@ -36,6 +36,10 @@ type Options struct {
 	Health    *observe.Health
 	Store     *account.Store
 	OAuth     *oauth.Client
+
+	// Refresh has the running pools take the account store as it is now. When it returns without an error, new requests
+	// are served from that; its only error is the context's.
+	Refresh func(context.Context) error
 }
 
 // Provider is a provider of the running configuration.
@@ -45,7 +49,7 @@ type Provider struct {
 	Planned  bool                   // [server.pool] is there, so that headroom means something
 	Pool     *pool.Pool             // nil if it is no pool
 	Accounts []*account.Account     // of the pool
-	Serves   func(name string) bool // whether an entry of the store of that name serves without a change of the configuration
+	Uses     func(name string) bool // whether the pool has the store's entry of that name, enabled and not as an alias of another
 }
 
 // Admin is the surface.

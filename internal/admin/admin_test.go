@@ -104,9 +104,10 @@ func newSurface(t *testing.T) *surface {
 			Present: true, Header: "x-shunt-admin-token", SessionTTL: time.Hour, PendingTTL: 10 * time.Minute,
 			Tokens: token("ops", adminToken), ReadKeys: token("grafana", readKey), WriteKeys: token("script", writeKey),
 		},
+		Refresh: func(context.Context) error { return nil },
 		Providers: func() []admin.Provider {
 			return []admin.Provider{
-				{Name: "anthropic", Auth: config.ClaudeOAuth, Planned: true, Pool: s.pool, Serves: func(string) bool { return true }},
+				{Name: "anthropic", Auth: config.ClaudeOAuth, Planned: true, Pool: s.pool, Uses: func(name string) bool { return name == "new" }},
 				{Name: "paid", Auth: config.APIKey},
 			}
 		},
@@ -283,8 +284,20 @@ func TestProvisioning(t *testing.T) {
 		t.Errorf("after five tries: %d", w.Code)
 	}
 	state = begin("setup_token")
-	if w := complete("a-bad-code#" + state); w.Code != 502 {
-		t.Errorf("a code the provider refuses: %d %s", w.Code, w.Body)
+	for range 4 {
+		if w := complete("a-bad-code#" + state); w.Code != 502 || strings.Contains(w.Body.String(), "invalid_grant") {
+			t.Errorf("a code the provider refuses: %d %s", w.Code, w.Body)
+		}
+	}
+	if w := complete("the-code#" + state); w.Code != 200 {
+		t.Errorf("the fifth try, with a good code: %d %s", w.Code, w.Body)
+	}
+	state = begin("setup_token")
+	for range 5 {
+		complete("a-bad-code#" + state)
+	}
+	if w := complete("the-code#" + state); w.Code != 404 {
+		t.Errorf("after five codes that the provider refused: %d", w.Code)
 	}
 	if w := s.call("DELETE", "/admin/api/accounts/claude/new", adminToken, ""); w.Code != 200 {
 		t.Errorf("remove: %d", w.Code)

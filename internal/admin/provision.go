@@ -3,6 +3,7 @@ package admin
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -70,6 +71,15 @@ func (p *pending) try(name, state string) (l *pendingLogin, right bool) {
 	return l, right
 }
 
+// again lets a login whose code did not work have another, unless it has had its tries or another has begun meanwhile.
+func (p *pending) again(name string, l *pendingLogin) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.all[name] == nil && l.tries < maxCodeTries {
+		p.all[name] = l
+	}
+}
+
 var loginKinds = map[string]oauth.Kind{"oauth": oauth.Renewable, "setup_token": oauth.SetupToken}
 
 func (a *Admin) beginLogin(w http.ResponseWriter, r *http.Request) {
@@ -125,8 +135,9 @@ func (a *Admin) completeLogin(w http.ResponseWriter, r *http.Request) {
 	sent := a.Clock.Now()
 	grant, err := l.login.Exchange(r.Context(), code, state)
 	if err != nil {
+		a.logins.again(name, l)
 		a.Log.Warn("login failed", "account", name, "error", err)
-		refuse(w, http.StatusBadGateway, anthropic.TypeAPI, "the provider did not accept the code: begin again")
+		refuse(w, http.StatusBadGateway, anthropic.TypeAPI, "the provider did not accept the code: open its page once more for another code, or begin again")
 		return
 	}
 	if err := a.Store.Add(r.Context(), name, l.kind, grant, sent); err != nil {
@@ -135,21 +146,17 @@ func (a *Admin) completeLogin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a.Log.Info("account added", "account", name)
+	refreshed := a.Refresh(r.Context()) == nil
 	writeJSON(w, struct {
 		Name   string `json:"name"`
 		Stored bool   `json:"stored"`
-		Live   bool   `json:"live"`
-	}{name, true, a.wouldServe(name)})
+		Live   bool   `json:"live"` // requests are served with it as of now
+	}{name, true, refreshed && a.inUse(name)})
 }
 
-// wouldServe reports whether a store entry of that name serves without a change of the configuration.
-func (a *Admin) wouldServe(name string) bool {
-	for _, p := range a.Providers() {
-		if p.Pool != nil && p.Serves(name) {
-			return true
-		}
-	}
-	return false
+// inUse reports whether a running pool uses the store's entry of that name.
+func (a *Admin) inUse(name string) bool {
+	return slices.ContainsFunc(a.Providers(), func(p Provider) bool { return p.Pool != nil && p.Uses(name) })
 }
 
 // StoredAccount is an entry of the account store, without its tokens.
@@ -199,6 +206,7 @@ func (a *Admin) removeAccount(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusInternalServerError, anthropic.TypeAPI, "the account could not be removed: the log says why")
 	default:
 		a.Log.Info("account removed", "account", name)
+		_ = a.Refresh(r.Context()) // if the client does not wait for it, the watch of the store does it
 		writeJSON(w, struct {
 			Name    string `json:"name"`
 			Removed bool   `json:"removed"`

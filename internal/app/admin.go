@@ -1,9 +1,13 @@
 package app
 
 import (
+	"context"
+	"slices"
+
 	"shunt/internal/account"
 	"shunt/internal/admin"
 	"shunt/internal/config"
+	"shunt/internal/pool"
 )
 
 // newAdmin returns the web surface, or nil where the configuration has none. Whether there is one is settled at the start
@@ -16,6 +20,7 @@ func (a *App) newAdmin(cfg *config.Config) *admin.Admin {
 		Version: a.options.Version, Log: a.options.Log, Clock: a.options.Clock,
 		Settings: &cfg.Server.Admin, Loopback: cfg.Server.Bind.Addr().IsLoopback(), Proxies: cfg.Server.Access.Proxies(),
 		Providers: a.adminProviders, Health: a.health, Store: account.OpenStore(a.storeDir), OAuth: a.oauth,
+		Refresh: a.refresh,
 	})
 }
 
@@ -28,12 +33,30 @@ func (a *App) adminProviders() []admin.Provider {
 		shown := admin.Provider{Name: p.Name, Auth: p.Auth, Planned: running.config.Server.Pool.Present}
 		if p.Pool() {
 			shown.Pool, shown.Accounts = a.registry.Pool(p.Name), running.accounts[p.Name]
-			shown.Serves = func(name string) bool {
+			shown.Uses = func(name string) bool {
 				listed, ok := p.Account(name)
-				return len(p.Accounts) == 0 || ok && listed.Credentials == "" && listed.TokenEnv == ""
+				stored := len(p.Accounts) == 0 || ok && listed.Credentials == "" && listed.TokenEnv == ""
+				return stored && slices.ContainsFunc(shown.Pool.Snapshot(), func(s pool.Status) bool { return s.Name == name && !s.Disabled })
 			}
 		}
 		providers = append(providers, shown)
 	}
 	return providers
+}
+
+// refresh has the account store taken into use as it is now, by follow, which is the one place that does that. It returns
+// when new requests are served from it, or the context's error.
+func (a *App) refresh(ctx context.Context) error {
+	done := make(chan struct{})
+	select {
+	case a.refreshes <- done:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

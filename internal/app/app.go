@@ -47,7 +47,8 @@ type App struct {
 	keeper    *account.Keeper
 	storeDir  string
 	oauth     *oauth.Client
-	admin     *admin.Admin // nil: off
+	admin     *admin.Admin       // nil: off
+	refreshes chan chan struct{} // asks follow to take the account store into use, which closes what it receives
 	serving   atomic.Pointer[serving]
 	transport *upstream.Transport
 	poller    *usage.Poller // nil: off
@@ -65,7 +66,7 @@ type App struct {
 // New builds an App from a valid configuration. It starts nothing that an end of the process would leave behind, but
 // opens the request log; [App.Run] closes it.
 func New(cfg *config.Config, o Options) (*App, error) {
-	a := &App{options: o, health: observe.NewHealth(o.Log, o.Clock), registry: pool.NewRegistry(o.Clock)}
+	a := &App{options: o, refreshes: make(chan chan struct{}), health: observe.NewHealth(o.Log, o.Clock), registry: pool.NewRegistry(o.Clock)}
 	a.config.Store(cfg)
 	a.transport = upstream.NewTransport(o.Dial)
 	a.poller = newPoller(a, &cfg.Server.Pool)

@@ -67,6 +67,9 @@ func (a *App) follow(ctx context.Context, hup <-chan struct{}) {
 			a.reload(r)
 		case <-a.keeper.Changes():
 			a.gateway.Swap(a.assemble(a.config.Load()))
+		case done := <-a.refreshes:
+			a.gateway.Swap(a.assemble(a.config.Load()))
+			close(done)
 		}
 	}
 }
