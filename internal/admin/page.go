@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -107,6 +108,8 @@ type accountView struct {
 	Until    *int64 // when the state ends by itself
 	Headroom string
 	Bars     []barView
+
+	Clearable bool // there is something that FO-13 clears
 }
 
 func (a *Admin) poolViews(pools Pools) []poolView {
@@ -115,7 +118,7 @@ func (a *Admin) poolViews(pools Pools) []poolView {
 	for _, p := range pools.Providers {
 		v := poolView{Provider: p.Provider, Auth: strings.ReplaceAll(string(p.Auth), "_", " ")}
 		for _, s := range p.Accounts {
-			account := accountView{AccountState: s, Provider: p.Provider, Bars: barsOf(&s)}
+			account := accountView{AccountState: s, Provider: p.Provider, Bars: barsOf(&s), Clearable: clearable(&s)}
 			account.State, account.Tone, account.Until = Standing(&s, now)
 			if s.Headroom != nil {
 				account.Headroom = duration(*s.Headroom)
@@ -125,6 +128,14 @@ func (a *Admin) poolViews(pools Pools) []poolView {
 		views = append(views, v)
 	}
 	return views
+}
+
+// clearable reports whether an account has a cooldown, or a status that counts as rejected.
+func clearable(s *AccountState) bool {
+	return s.Cooldown > 0 || s.FableCooldown > 0 ||
+		slices.ContainsFunc([]*string{s.Status, s.Status5h, s.Status7d, s.StatusFable}, func(status *string) bool {
+			return status != nil && *status == "rejected" // the only status that means anything to shunt (QUO-4)
+		})
 }
 
 // Standing is an account's state in the words of the page (ADM-6), from the strongest to the weakest.

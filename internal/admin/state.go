@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"slices"
 	"time"
 
 	"shunt/internal/anthropic"
@@ -31,7 +32,9 @@ type ProviderState struct {
 type AccountState struct {
 	Name       string `json:"name"`
 	AccountRef string `json:"account_ref"` // names the account in other calls; opaque
-	HasState   bool   `json:"has_state"`   // something was observed of it
+	// Aliases are the other names of the same account; calls accept each of them, and Name, in place of AccountRef (ID-2b).
+	Aliases  []string `json:"aliases,omitempty"`
+	HasState bool     `json:"has_state"` // something was observed of it
 
 	Available   bool `json:"available"`
 	NearQuota   bool `json:"near_quota"`
@@ -96,8 +99,9 @@ func (a *Admin) pools() Pools {
 func stateOf(s *pool.Status, planned, needsLogin bool) AccountState {
 	state := AccountState{
 		Name: s.Name, AccountRef: refOf(s.Key), HasState: !s.Quota.Unseen(),
+		Aliases:   slices.DeleteFunc(s.Aliases, func(name string) bool { return name == s.Name }),
 		Available: s.Available, NearQuota: s.NearQuota, Capped: !s.CappedUntil.IsZero(), CappedFable: !s.FableCappedUntil.IsZero(),
-		Paused: s.Paused, Disabled: s.Disabled, NeedsLogin: needsLogin, Priority: s.Priority,
+		Paused: s.Paused, Disabled: s.Disabled, NeedsLogin: s.NeedsLogin || needsLogin, Priority: s.Priority,
 		Cooldown: seconds(s.Cooldown), FableCooldown: seconds(s.FableCooldown),
 		Status:      text(s.Quota.Aggregate()),
 		Threshold5h: s.Soft[quota.FiveHour], Threshold7d: s.Soft[quota.SevenDay], ThresholdFable: s.Soft[quota.Fable],
@@ -152,16 +156,21 @@ func text(s string) *string {
 
 func (a *Admin) showPool(w http.ResponseWriter, _ *http.Request) { writeJSON(w, a.pools()) }
 
-// find is the account that a request's path names, and its pool; it answers 404 if there is none.
+// find returns the account that a request's path names, by its account_ref or by any of its names (ID-2b), and its pool; it
+// refuses with 404 if there is none.
 func (a *Admin) find(w http.ResponseWriter, r *http.Request) (_ Provider, _ pool.Status, ok bool) {
 	for _, p := range a.Providers() {
 		if p.Name != r.PathValue("provider") || p.Pool == nil {
 			continue
 		}
-		for _, s := range p.Pool.Snapshot() {
-			if refOf(s.Key) == r.PathValue("ref") {
-				return p, s, true
-			}
+		wanted := r.PathValue("ref")
+		accounts := p.Pool.Snapshot()
+		at := slices.IndexFunc(accounts, func(s pool.Status) bool { return refOf(s.Key) == wanted })
+		if key, named := p.Pool.Identity(wanted); at < 0 && named {
+			at = slices.IndexFunc(accounts, func(s pool.Status) bool { return s.Key == key })
+		}
+		if at >= 0 {
+			return p, accounts[at], true
 		}
 	}
 	refuse(w, http.StatusNotFound, anthropic.TypeNotFound, "no such account: GET /admin/api/pool lists them")
@@ -187,16 +196,16 @@ func (a *Admin) pause(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// clearCooldown ends an account's cooldowns (FO-13).
+// clearCooldown ends an account's cooldowns and clears its rejected statuses (FO-13).
 func (a *Admin) clearCooldown(w http.ResponseWriter, r *http.Request) {
 	if p, s, ok := a.find(w, r); ok {
 		p.Pool.ClearCooldown(s.Key)
-		a.Log.Info("cooldown ended by an administrator", "provider", p.Name, "account", s.Name)
+		a.Log.Info("cooldown cleared by an administrator", "provider", p.Name, "account", s.Name)
 		a.answerAccount(w, p, s.Key)
 	}
 }
 
-// answerAccount answers with an account as it is after a change.
+// answerAccount responds with an account as it is after a change.
 func (a *Admin) answerAccount(w http.ResponseWriter, p Provider, key identity.Key) {
 	for _, provider := range a.pools().Providers {
 		for _, s := range provider.Accounts {

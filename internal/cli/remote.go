@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -127,7 +128,7 @@ func (r *remote) pools(ctx context.Context) (pools admin.Pools, err error) {
 // pauseCommand pauses or resumes an account of a running gateway (PAU-1).
 type pauseCommand struct {
 	remoteFlags
-	Name     string `arg:"" help:"The account."`
+	Name     string `arg:"" help:"The account, by any of its names."`
 	Provider string `help:"Its provider, where several have an account of that name."`
 }
 
@@ -149,7 +150,7 @@ func (p *pauseCommand) set(c *commands, s *System, paused bool) error {
 	var path string
 	for _, provider := range pools.Providers {
 		for _, account := range provider.Accounts {
-			if account.Name != p.Name || p.Provider != "" && provider.Provider != p.Provider {
+			if account.Name != p.Name && !slices.Contains(account.Aliases, p.Name) || p.Provider != "" && provider.Provider != p.Provider {
 				continue
 			}
 			if path != "" {

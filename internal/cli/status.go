@@ -90,7 +90,11 @@ func writeStatus(w io.Writer, pools admin.Pools, now time.Time) error {
 				headroom = time.Duration(*a.Headroom * float64(time.Second)).Round(time.Minute).String()
 				headroom = strings.TrimSuffix(headroom, "0s")
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", p.Provider, a.Name, state,
+			name := a.Name
+			if len(a.Aliases) > 0 {
+				name += " (also " + strings.Join(a.Aliases, ", ") + ")"
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", p.Provider, name, state,
 				window(a.Utilization5h, a.Cap5h, a.Reset5h, now), window(a.Utilization7d, a.Cap7d, a.Reset7d, now),
 				window(a.UtilizationFable, a.CapFable, a.ResetFable, now), headroom, a.Requests)
 		}

@@ -75,7 +75,7 @@ function confirmed(text) {
 const acts = {
 	pause: (d) => ask("PATCH", accountPath(d), { paused: true }),
 	resume: (d) => ask("PATCH", accountPath(d), { paused: false }),
-	clear: async (d) => (await confirmed(`End the cooldown of ${d.name} now?`)) && ask("DELETE", accountPath(d) + "/cooldown"),
+	clear: async (d) => (await confirmed(`Clear the cooldown of ${d.name} now?`)) && ask("DELETE", accountPath(d) + "/cooldown"),
 	remove: async (d) => (await confirmed(`Remove ${d.name} from the account store? Its login is deleted.`)) && ask("DELETE", "accounts/claude/" + encodeURIComponent(d.name)),
 	explain: (d) => explain(d.provider, ""),
 	why: (d) => explain(d.provider, "?request=" + encodeURIComponent(d.request)),
