@@ -116,7 +116,7 @@ func TestClearCooldown(t *testing.T) {
 	s.pool.Pause(identity.OfStoreEntry("b"), true)
 	for _, fable := range []bool{false, true} {
 		selection := s.pool.Begin(pool.Request{Fable: fable})
-		if c, ok := selection.Next(); !ok || c.Name != "a" || c.Group != pool.Free {
+		if c, ok := selection.Next(t.Context()); !ok || c.Name != "a" || c.Group != pool.Free {
 			t.Errorf("Fable %v: chosen: %+v, %v", fable, c, ok)
 		}
 		selection.Release()
