@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"bytes"
+	"math"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -75,12 +76,16 @@ func hexEscape(s []byte) (unit rune, ok bool) {
 	return unit, true
 }
 
-// unescape appends the text of a literal's inside to dst; false if it is not well-formed.
-func unescape(dst, inside []byte) ([]byte, bool) {
+// noLimit has unescape decode the whole of a literal.
+const noLimit = math.MaxInt - 1
+
+// unescape appends the text of a literal's inside to dst, which is empty; false if it is not well-formed. It stops once the
+// text is longer than limit, by [utf8.UTFMax] bytes at the most.
+func unescape(dst, inside []byte, limit int) ([]byte, bool) {
 	for {
-		n := plain(inside)
+		n := plain(inside[:min(len(inside), limit+1-len(dst))])
 		dst, inside = append(dst, inside[:n]...), inside[n:]
-		if len(inside) == 0 {
+		if len(inside) == 0 || len(dst) > limit {
 			return dst, true
 		}
 		r, size := char(inside)
@@ -89,6 +94,9 @@ func unescape(dst, inside []byte) ([]byte, bool) {
 		}
 		dst = utf8.AppendRune(dst, r)
 		inside = inside[size:]
+		if len(dst) > limit {
+			return dst, true
+		}
 	}
 }
 

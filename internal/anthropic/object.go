@@ -25,8 +25,8 @@ type object struct {
 	begun bool
 
 	key   []byte // the inside of the member's literal, as written
-	value Span
-	err   error // why next returned false; nil at the closing brace
+	value Span   // until it is skipped only its start is known
+	err   error  // why next returned false; nil at the closing brace
 }
 
 // openObject starts at the brace that src begins with, white space aside.
@@ -39,7 +39,10 @@ func openObject(src []byte) object {
 }
 
 // next reads one member.
-func (o *object) next() bool {
+func (o *object) next() bool { return o.nextKey() && o.skip() }
+
+// nextKey reads one member up to its value, which the caller skips.
+func (o *object) nextKey() bool {
 	if o.err != nil {
 		return false
 	}
@@ -71,14 +74,22 @@ func (o *object) next() bool {
 	if i < len(o.src) && o.src[i] != ':' {
 		return o.fail(errGrammar)
 	}
-	i = skipSpace(o.src, min(i+1, len(o.src)))
-	if end = skipValue(o.src, i); end < 0 {
+	o.value.Start = skipSpace(o.src, min(i+1, len(o.src)))
+	return true
+}
+
+// skip reads the value of the member whose key was read.
+func (o *object) skip() bool { return o.skipTo(skipValue(o.src, o.value.Start)) }
+
+// skipTo ends the member's value at end, as [skipValue] returns it.
+func (o *object) skipTo(end int) bool {
+	if end < 0 {
 		return o.fail(errCut)
 	}
-	if end == i {
+	if end == o.value.Start {
 		return o.fail(errGrammar)
 	}
-	o.value, o.pos = Span{i, end}, end
+	o.value.End, o.pos = end, end
 	return true
 }
 
@@ -94,8 +105,10 @@ func (o *object) is(name string) bool { return spells(o.key, name) }
 func (o *object) raw() []byte { return o.value.of(o.src) }
 
 // text is the inside of the member's value if that is a string.
-func (o *object) text() ([]byte, bool) {
-	raw := o.raw()
+func (o *object) text() ([]byte, bool) { return insideOf(o.raw()) }
+
+// insideOf is the inside of a value if that is a string.
+func insideOf(raw []byte) ([]byte, bool) {
 	if raw[0] != '"' {
 		return nil, false
 	}
@@ -105,7 +118,7 @@ func (o *object) text() ([]byte, bool) {
 // decoded is the text of the member's value, empty if that is not a well-formed string.
 func (o *object) decoded() string {
 	inside, _ := o.text()
-	text, ok := unescape(nil, inside)
+	text, ok := unescape(nil, inside, noLimit)
 	if !ok {
 		return ""
 	}

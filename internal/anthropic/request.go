@@ -1,13 +1,15 @@
 package anthropic
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"unicode/utf8"
 )
 
 // Request is what routing needs of a request body.
 type Request struct {
-	// Model is the decoded top-level model, never empty. It is a copy: it may outlive a pooled body.
+	// Model is the decoded top-level model, of 1 to [MaxModel] bytes. It is a copy: it may outlive a pooled body.
 	Model string
 	// ModelSpan covers the model's string literal, quotes included.
 	ModelSpan Span
@@ -16,7 +18,18 @@ type Request struct {
 	// AccountUUID covers the value of account_uuid within the string literal of metadata.user_id, in its escaped form
 	// and whatever its type (WIRE-6). It is zero where there is nothing to replace.
 	AccountUUID Span
+	// ToolModels are the decoded models of top-level tools that have one, such as an advisor, in their order: the first
+	// four of at most [MaxModel] bytes (SEL-4b). Almost every request has none.
+	ToolModels []string
+
+	session       Span // what metadata.user_id says of the session, in its escaped form
+	sessionQuoted bool // it is the inside of a literal within the literal
 }
+
+// MaxModel bounds the name of a model, in bytes (RTE-2).
+const MaxModel = 256
+
+const maxToolModels = 4
 
 // InvalidRequest says why a body cannot be routed. The message is for the client and quotes nothing of the body.
 type InvalidRequest struct{ Message string }
@@ -32,25 +45,34 @@ var (
 	errModelTwice    = &InvalidRequest{"model: this field stands twice at the top level of the request body"}
 	errModelType     = &InvalidRequest{"model: must be a string"}
 	errModelEmpty    = &InvalidRequest{"model: must not be empty"}
+	errModelLong     = &InvalidRequest{"model: must not be longer than 256 bytes"}
 	errModelLiteral  = &InvalidRequest{"model: is not a well-formed JSON string"}
 )
 
-// Scan reads a request body in one pass (RTE-2, WIRE-6). It allocates nothing but the model's name. The error is an
-// [*InvalidRequest]. Beyond the top-level members it tracks strings and nesting only; deeper faults are the upstream's to
-// judge. Of keys that stand twice the last counts, except that a second model is an error: the gateway and the upstream
-// might not pick the same one.
+// Scan reads a request body in one pass (RTE-2, WIRE-6, SES-1, SEL-4b). It allocates nothing but the names of models. The
+// error is an [*InvalidRequest]. Beyond the top-level members, and those of tools, it tracks strings and nesting only;
+// deeper faults are the upstream's to judge. Of keys that stand twice the last counts, except that a second model is an
+// error: the gateway and the upstream might not pick the same one.
 func Scan(body []byte) (Request, error) {
 	var req Request
-	var metadata []byte
-	var offset int
+	var metadata Span
 	members := openObject(body)
-	for members.next() {
+	for members.nextKey() {
+		if members.is("tools") {
+			var end int
+			req.ToolModels, end = toolModels(body, members.value.Start)
+			members.skipTo(end)
+			continue
+		}
+		if !members.skip() {
+			break
+		}
 		switch {
 		case members.is("model"):
 			if req.Model != "" {
 				return Request{}, errModelTwice
 			}
-			model, err := modelName(&members)
+			model, err := modelName(members.raw())
 			if err != nil {
 				return Request{}, err
 			}
@@ -58,7 +80,7 @@ func Scan(body []byte) (Request, error) {
 		case members.is("stream"):
 			req.Stream = string(members.raw()) == "true"
 		case members.is("metadata"):
-			metadata, offset = members.raw(), members.value.Start
+			metadata = members.value
 		}
 	}
 	switch {
@@ -73,48 +95,137 @@ func Scan(body []byte) (Request, error) {
 	case req.Model == "":
 		return Request{}, errModelMissing
 	}
-	if span, ok := accountUUID(metadata); ok {
-		req.AccountUUID = Span{offset + span.Start, offset + span.End}
-	}
+	req.readUserID(body, metadata)
 	return req, nil
 }
 
-func modelName(members *object) (string, error) {
-	inside, ok := members.text()
+// modelName decodes the value of a model.
+func modelName(raw []byte) (string, error) {
+	inside, ok := insideOf(raw)
 	if !ok {
 		return "", errModelType
 	}
 	if len(inside) == 0 {
 		return "", errModelEmpty
 	}
-	var buf [128]byte
-	name, ok := unescape(buf[:0], inside)
+	var buf [MaxModel + utf8.UTFMax]byte
+	name, ok := unescape(buf[:0], inside, MaxModel)
 	if !ok {
 		return "", errModelLiteral
+	}
+	if len(name) > MaxModel {
+		return "", errModelLong
 	}
 	return string(name), nil
 }
 
-// accountUUID finds account_uuid in the JSON object that the text of metadata.user_id may hold.
-func accountUUID(metadata []byte) (Span, bool) {
-	inside, ok := member(metadata, "user_id")
-	if !ok || inside.End-inside.Start < 2 || metadata[inside.Start] != '"' {
-		return Span{}, false
+// toolModels skips the value at i, as [skipValue] does, and looks on the way for the models of tools if that is an array of
+// them. Of a member called model only a tool's own counts: an input_schema may well have a property of that name.
+func toolModels(src []byte, i int) (models []string, end int) {
+	if i == len(src) || src[i] != '[' {
+		return nil, skipValue(src, i)
 	}
-	inside.Start++
-	inside.End--
+	for at := skipSpace(src, i+1); at < len(src) && src[at] != ']'; {
+		if src[at] == '{' {
+			model, end, ok := toolModel(src, at)
+			if !ok {
+				break
+			}
+			if model != (Span{}) && len(models) < maxToolModels {
+				if name, err := modelName(model.of(src)); err == nil {
+					models = append(models, name)
+				}
+			}
+			at = end
+		} else if end := skipValue(src, at); end > at {
+			at = end
+		} else {
+			break
+		}
+		at = skipSpace(src, at)
+		if at == len(src) {
+			break
+		}
+		if src[at] == ']' {
+			return models, at + 1
+		}
+		if src[at] != ',' {
+			break
+		}
+		at = skipSpace(src, at+1)
+	}
+	return nil, skipNested(src, i) // an array that is malformed, cut or empty
+}
+
+// toolModel reads the tool at i: the value of its model, if it has one, and its end.
+func toolModel(src []byte, i int) (model Span, end int, ok bool) {
+	members := object{src: src, pos: i + 1}
+	for members.next() {
+		if members.is("model") {
+			model = members.value
+		}
+	}
+	return model, members.pos, members.err == nil
+}
+
+const oldSession = "_session_" // what stands before the session in a user_id of the older form
+
+// readUserID finds, in the text of metadata.user_id, account_uuid and session_id of the JSON object that this holds, or else
+// the session behind the last "_session_".
+func (req *Request) readUserID(body []byte, metadata Span) {
+	span, ok := member(metadata.of(body), "user_id")
+	if !ok || body[metadata.Start+span.Start] != '"' {
+		return
+	}
+	start := metadata.Start + span.Start + 1
+	inside := body[start : metadata.Start+span.End-1]
 	var buf [1024]byte
-	text, ok := unescape(buf[:0], inside.of(metadata))
-	if !ok || !json.Valid(text) {
-		return Span{}, false
-	}
-	value, ok := member(text, "account_uuid")
+	text, ok := unescape(buf[:0], inside, noLimit)
 	if !ok {
-		return Span{}, false
+		return
 	}
-	start := rawOffset(inside.of(metadata), value.Start)
-	end := rawOffset(inside.of(metadata), value.End)
-	return Span{inside.Start + start, inside.Start + end}, true
+	within := func(s Span) Span {
+		return Span{start + rawOffset(inside, s.Start), start + rawOffset(inside, s.End)}
+	}
+	members := openObject(text)
+	if members.err != nil || !json.Valid(text) {
+		if i := bytes.LastIndex(text, []byte(oldSession)); i >= 0 {
+			req.session = within(Span{i + len(oldSession), len(text)})
+		}
+		return
+	}
+	var account, session Span
+	for members.next() {
+		switch {
+		case members.is("account_uuid"):
+			account = members.value
+		case members.is("session_id"):
+			session = Span{}
+			if _, isText := members.text(); isText {
+				session = Span{members.value.Start + 1, members.value.End - 1}
+			}
+		}
+	}
+	if account != (Span{}) {
+		req.AccountUUID = within(account)
+	}
+	if session != (Span{}) {
+		req.session, req.sessionQuoted = within(session), true
+	}
+}
+
+// maxSession bounds the id of a session, in bytes; it is only a key.
+const maxSession = 256
+
+// SessionID returns what the body that was scanned says of its session, empty if it says nothing; of a longer id the first
+// 256 bytes (SES-1).
+func (req *Request) SessionID(body []byte) string {
+	var buf, again [maxSession + utf8.UTFMax]byte
+	id, _ := unescape(buf[:0], req.session.of(body), maxSession)
+	if req.sessionQuoted {
+		id, _ = unescape(again[:0], id, maxSession)
+	}
+	return string(id[:min(len(id), maxSession)])
 }
 
 // member finds the value of the last member of that name in a whole object.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ const uuid = "11111111-2222-3333-4444-555555555555"
 
 // RTE-2: the top-level model string and stream are found whatever surrounds them.
 func TestScanRouting(t *testing.T) {
+	longest := strings.Repeat("m", 256)
 	for _, tt := range []struct {
 		name, body, model, literal string
 		stream                     bool
@@ -35,7 +37,8 @@ func TestScanRouting(t *testing.T) {
 		{"stream must be the literal true", `{"stream":"true","model":"m"}`, "m", `"m"`, false},
 		{"scalars", `{"a":1,"b":-2.5e3,"c":null,"d":false,"e":"","f":[],"g":{},"model":"m"}`, "m", `"m"`, false},
 		{"deeper faults are the upstream's", `{"a":[1,,:"x"{]],"b":nul,"model":"m"}`, "m", `"m"`, false},
-		{"long model", `{"model":"` + strings.Repeat("m", 300) + `"}`, strings.Repeat("m", 300), `"` + strings.Repeat("m", 300) + `"`, false},
+		{"the longest model", `{"model":"` + longest + `"}`, longest, `"` + longest + `"`, false},
+		{"the longest model in escapes", `{"model":"` + strings.Repeat(`\u006d`, 256) + `"}`, longest, `"` + strings.Repeat(`\u006d`, 256) + `"`, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			req, err := anthropic.Scan([]byte(tt.body))
@@ -65,6 +68,7 @@ func TestScanRefuses(t *testing.T) {
 		kind      = "must be a string"
 		empty     = "must not be empty"
 		literal   = "not a well-formed JSON string"
+		long      = "longer than 256 bytes"
 	)
 	for body, want := range map[string]string{
 		``: object, ` `: object, `null`: object, `[{"model":"hush"}]`: object, `"model"`: object, "\ufeff{}": object,
@@ -77,7 +81,9 @@ func TestScanRefuses(t *testing.T) {
 		`{}`: missing, `{"models":"hush","a":{"model":"hush"}}`: missing,
 		`{"model":"hush","model":"hush"}`: twice, `{"model":"hush","\u006dodel":"b"}`: twice, `{"model":"hush","model":1}`: twice,
 		`{"model":1}`: kind, `{"model":null}`: kind, `{"model":["hush"]}`: kind, `{"model":{"a":"hush"}}`: kind,
-		`{"model":""}`:       empty,
+		`{"model":""}`: empty,
+		`{"model":"` + strings.Repeat("hush", 64) + `!"}`: long, `{"model":"` + strings.Repeat(`\u0068`, 257) + `"}`: long,
+		`{"model":"` + strings.Repeat("m", 255) + `\ud83d\ude00"}`: long, "{\"model\":\"" + strings.Repeat("\xff", 86) + "\"}": long,
 		`{"model":"hush\x"}`: literal, `{"model":"\u12g4"}`: literal, `{"model":"\u12"}`: literal, "{\"model\":\"hush\n\"}": literal,
 	} {
 		_, err := anthropic.Scan([]byte(body))
@@ -165,6 +171,91 @@ func TestScanAllocations(t *testing.T) {
 	}
 }
 
+// RTE-2: a model that is too long is found without a copy of it.
+func TestScanOfALongModel(t *testing.T) {
+	for _, letter := range []string{"m", `\u006d`} {
+		body := []byte(`{"model":"` + strings.Repeat(letter, 1<<20) + `"}`)
+		if got := testing.AllocsPerRun(5, func() {
+			if _, err := anthropic.Scan(body); err == nil {
+				t.Fatal("it was accepted")
+			}
+		}); got > 0 {
+			t.Errorf("%v allocations", got)
+		}
+	}
+}
+
+// SES-1: the session that metadata.user_id names, in either of its forms.
+func TestScanSession(t *testing.T) {
+	long := strings.Repeat("x", 300)
+	for _, tt := range []struct{ name, userID, want string }{
+		{"as Claude Code sends it", `"{\"device_id\":\"d\",\"account_uuid\":\"u\",\"session_id\":\"s-1\"}"`, "s-1"},
+		{"without an account", `"{\"session_id\":\"s-1\"}"`, "s-1"},
+		{"escapes in escapes", `"\u007b\u0022session_\\u0069d\u0022:\"\\u0073-\u0031\"}"`, "s-1"},
+		{"the last of two", `"{\"session_id\":\"a\",\"session_id\":\"b\"}"`, "b"},
+		{"older form", `"user_1_account_` + uuid + `_session_s-1"`, "s-1"},
+		{"the last of the older form", `"user_1_session_2_session_s\u002d1"`, "s-1"},
+		{"array", `"[1]_session_s-1"`, "s-1"},
+		{"long", `"{\"session_id\":\"` + long + `\"}"`, long[:256]},
+		{"long in the older form", `"_session_` + long + `"`, long[:256]},
+
+		{"the last of two is no text", `"{\"session_id\":\"a\",\"session_id\":1}"`, ""},
+		{"an object without it", `"{\"a\":\"_session_b\"}"`, ""},
+		{"nested", `"{\"a\":{\"session_id\":\"s\"}}"`, ""},
+		{"null", `"{\"session_id\":null}"`, ""},
+		{"empty", `"{\"session_id\":\"\"}"`, ""},
+		{"nothing after it", `"user_1_session_"`, ""},
+		{"no session", `"user_1"`, ""},
+		{"no text", `{"session_id":"s"}`, ""},
+		{"bad escape", `"_session_\x"`, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			body := []byte(`{"model":"m","metadata":{"user_id":` + tt.userID + `},"x":1}`)
+			req, err := anthropic.Scan(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := req.SessionID(body); got != tt.want {
+				t.Errorf("session %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// SEL-4b: the models of tools, from their own members only.
+func TestScanToolModels(t *testing.T) {
+	for _, tt := range []struct {
+		name, tools string
+		want        []string
+	}{
+		{"an advisor", `[{"name":"Edit","input_schema":{"properties":{"model":{"type":"string"}}}}, {"type":"advisor","name":"advisor", "model" : "claude-fable-5"}]`, []string{"claude-fable-5"}},
+		{"several", `[{"model":"a"},{"model":"b","model":"c"},{"mod\u0065l":"\u0064"}]`, []string{"a", "c", "d"}},
+		{"no more than four", `[{"model":"1"},{"model":"2"},{"model":"3"},{"model":"4"},{"model":"5"}]`, []string{"1", "2", "3", "4"}},
+		{"others between", `[1,"model",[{"model":"no"}],{"model":"a"},null]`, []string{"a"}},
+		{"white space", " [ { \"model\" : \"a\" } ,\n{ } ] ", []string{"a"}},
+		{"not a name", `[{"model":1},{"model":""},{"model":{"model":"no"}},{"model":"` + strings.Repeat("m", 257) + `"}]`, nil},
+		{"none", `[{"name":"model","description":"\"model\":\"no\""}]`, nil},
+		{"empty", `[]`, nil},
+		{"an object", `{"model":"no"}`, nil},
+		{"deeper faults are the upstream's", `[{"model":"a"},{"b" 1}]`, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, body := range []string{
+				`{"tools":` + tt.tools + `,"model":"m"}`,
+				`{"tools":[{"model":"earlier"}],"model":"m","tools":` + tt.tools + `}`,
+			} {
+				req, err := anthropic.Scan([]byte(body))
+				if err != nil || req.Model != "m" {
+					t.Fatalf("%s: %+v, %v", body, req, err)
+				}
+				if diff := cmp.Diff(tt.want, req.ToolModels); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", body, diff)
+				}
+			}
+		})
+	}
+}
+
 // WIRE-5, WIRE-6, RTE-3: only the edited bytes change.
 func TestSplice(t *testing.T) {
 	body := []byte(`{ "model":"a","n":1.0,"metadata":{"user_id":"{\"account_uuid\":\"old\",\"x\":\"\\u0041\"}"},"stream":true }`)
@@ -194,13 +285,17 @@ func TestSplice(t *testing.T) {
 	}
 }
 
-// FuzzScan holds Scan and Splice against encoding/json (RTE-2, WIRE-5, WIRE-6).
+// FuzzScan holds Scan and Splice against encoding/json (RTE-2, WIRE-5, WIRE-6, SES-1, SEL-4b).
 func FuzzScan(f *testing.F) {
 	for _, seed := range []string{
 		``, `{}`, `[]`, `{"model":"m"}`, `{"model":"m","stream":true,"stream":false}`, `{"mod\u0065l":"m","model":"n"}`, `{"model":"\ud83d\ude00\/\u0000"}`,
 		`{"model":"m","metadata":{"user_id":"{\"account_uuid\":\"u\",\"a\":\"\\u0041\"}"}}`,
 		`{"model":"m","metadata":{"user_id":"\u007b\u0022account\u005fuuid\u0022:{\"a\":[1]}}"},"metadata":{"user_id":"{\"account_uuid\":null}"}}`,
 		`{"messages":[{"role":"user","content":[{"type":"text","text":"a \\\"b\\\" {["}]}],"model":"m"}`, "{\"model\":\"a\xff\xc3\"} \n", `{"model":"m",}`, `{"model":"m"}x`,
+		`{"model":"m","tools":[{"model":"a","input_schema":{"properties":{"model":{}}}},{"model":1},[{"model":"b"}],{"model":"\u0063"}]}`,
+		`{"model":"m","tools":[{"model":"a"}],"tools":{"model":"b"}}`, `{"model":"m","tools":[],"tools":[{"model":"a","model":"b"} , {}]}`,
+		`{"model":"m","metadata":{"user_id":"user_1_session_2_session_\u0033"}}`,
+		`{"model":"m","metadata":{"user_id":"{\"session_id\":\"\\u0041\",\"account_uuid\":\"u\"}"}}`, "{\"model\":\"" + strings.Repeat("m", 257) + "\"}",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -224,6 +319,12 @@ func FuzzScan(f *testing.F) {
 		}
 		if req.Model != want.model || req.Stream != want.stream || (req.AccountUUID != anthropic.Span{}) != want.hasAccount {
 			t.Fatalf("Scan = %+v, reference %+v", req, want)
+		}
+		if diff := cmp.Diff(want.tools, req.ToolModels); diff != "" {
+			t.Fatalf("ToolModels (-reference +got):\n%s", diff)
+		}
+		if got := req.SessionID(body); len(want.session) <= 256 && got != want.session || len(got) > 256 {
+			t.Fatalf("session %q, reference %q", got, want.session)
 		}
 		for cut := range len(bytes.TrimRight(body, " \t\r\n")) {
 			if _, err := anthropic.Scan(body[:cut]); err == nil {
@@ -250,11 +351,40 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
+// FuzzSession holds the two readers of one user_id against encoding/json (SES-1, WIRE-6).
+func FuzzSession(f *testing.F) {
+	for _, seed := range []string{
+		``, `{"session_id":"s","account_uuid":"u"}`, `user_1_account_2_session_3`, `{"session_id":"\u0041\"","account_uuid":{"a":1}}`,
+		`{"session_id":null}_session_`, `["_session_"]`, "\x00_session_\xff\u2028", `{"a":"_session_b"}`, ` {"session_id":" "} `, "null", "{\"session_id\":\"\xff\"}",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, userID string) {
+		body, err := json.Marshal(map[string]any{"model": "m", "metadata": map[string]string{"user_id": userID}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _ := reference(body)
+		req, err := anthropic.Scan(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := req.SessionID(body); len(want.session) <= 256 && got != want.session || len(got) > 256 {
+			t.Fatalf("session %q, reference %q", got, want.session)
+		}
+		if (req.AccountUUID != anthropic.Span{}) != want.hasAccount {
+			t.Fatalf("AccountUUID = %v, reference %v", req.AccountUUID, want.account)
+		}
+	})
+}
+
 type seen struct {
 	model      string
 	stream     bool
 	account    any
 	hasAccount bool
+	session    string
+	tools      []string
 	rest       map[string]any // everything else, decoded
 }
 
@@ -289,7 +419,12 @@ func reference(body []byte) (seen, bool) {
 	if metadata, ok := rest["metadata"].(map[string]any); ok {
 		if userID, ok := metadata["user_id"].(string); ok {
 			var inner map[string]any
-			if json.Unmarshal([]byte(userID), &inner) == nil {
+			if json.Unmarshal([]byte(userID), &inner) != nil || inner == nil {
+				if i := strings.LastIndex(userID, "_session_"); i >= 0 {
+					s.session = userID[i+len("_session_"):]
+				}
+			} else {
+				s.session, _ = inner["session_id"].(string)
 				s.account, s.hasAccount = inner["account_uuid"]
 				delete(inner, "account_uuid")
 				if s.hasAccount {
@@ -298,9 +433,16 @@ func reference(body []byte) (seen, bool) {
 			}
 		}
 	}
+	tools, _ := rest["tools"].([]any)
+	for _, tool := range tools {
+		members, _ := tool.(map[string]any)
+		if model, _ := members["model"].(string); model != "" && len(model) <= 256 && len(s.tools) < 4 {
+			s.tools = append(s.tools, model)
+		}
+	}
 	delete(rest, "model")
 	s.rest = rest
-	return s, models == 1 && s.model != ""
+	return s, models == 1 && s.model != "" && len(s.model) <= 256
 }
 
 func decodeAny(raw []byte) any {
@@ -311,6 +453,20 @@ func decodeAny(raw []byte) any {
 		return nil
 	}
 	return v
+}
+
+// BenchmarkScanTools is of a body that is almost nothing but tools, as a session's first turn is: 24 in 80 kB.
+func BenchmarkScanTools(b *testing.B) {
+	const tool = `{"name":"Tool","description":"%s","input_schema":{"type":"object","properties":{%s"model":{"type":"string"}},"required":["a"]}}`
+	property := `"property":{"description":"What it is good for \"quoted\", and where\nit goes","type":"string","enum":["one","two","three"]},`
+	one := fmt.Sprintf(tool, strings.Repeat("It does this, and that. ", 60), strings.Repeat(property, 15))
+	body := []byte(`{"model":"m","tools":[` + strings.Repeat(one+",", 23) + one + `],"stream":true}`)
+	b.SetBytes(int64(len(body)))
+	for b.Loop() {
+		if _, err := anthropic.Scan(body); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 func BenchmarkScan(b *testing.B) {

@@ -347,16 +347,17 @@ func TestModelInAChain(t *testing.T) {
 // CHN-3: what cannot stand in a header is left out of it.
 func TestGatewayHeadersThatAreLeftOut(t *testing.T) {
 	long := strings.Repeat("m", 257)
-	inWorld(t, paid, chainOf(keyAt(providerURL, ""))+"[[routes]]\nmodel = \"modèle\"\nprovider = \"one\"\nupstream_model = \""+plainModel+"\"\n", func(w *world) {
+	inWorld(t, paid, chainOf(keyAt(providerURL, ""))+"[[routes]]\nmodel = \"modèle\"\nprovider = \"one\"\nupstream_model = \""+plainModel+"\"\n"+
+		"[[routes]]\nmodel = \"short\"\nprovider = \"one\"\nupstream_model = \""+long+"\"\n", func(w *world) {
 		for _, c := range []struct {
 			model           string
 			asked, upstream []string
 		}{
 			{"modèle", nil, []string{plainModel}},
 			{"line\\nbreak", nil, nil},
-			{long, nil, nil},
+			{"short", []string{"short"}, nil},
 			{long[1:], []string{long[1:]}, []string{long[1:]}},
-			{long[1:] + "[1m]", nil, []string{long[1:]}},
+			{long[5:] + "[1m]", []string{long[5:] + "[1m]"}, []string{long[5:]}},
 		} {
 			r := w.send(sim.MessagesPath, minimal, bodyFor(c.model, false))
 			if diff := cmp.Diff([][]string{{"one"}, c.asked, c.upstream}, [][]string{r.header["X-Gateway-Upstream"], r.header["X-Gateway-Model"], r.header["X-Gateway-Upstream-Model"]}); diff != "" {

@@ -380,7 +380,7 @@ func TestErrorsAreVerbatim(t *testing.T) {
 // CHN-3: a model that could not stand in a header is left out; the others stay.
 func TestModelsThatCannotStandInAHeader(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
-		for _, model := range []string{"claude-é", `claude\nx`, "claude-" + strings.Repeat("x", 256)} {
+		for _, model := range []string{"claude-é", `claude\nx`} {
 			got := w.send(sim.MessagesPath, minimal, `{"model":"`+model+`","max_tokens":5,"messages":[1]}`)
 			if got.header.Get("X-Shunt-Account") != "a" || got.header["X-Gateway-Model"] != nil || got.header["X-Gateway-Upstream-Model"] != nil || got.header.Get("X-Gateway-Upstream") != "anthropic" {
 				w.Errorf("%.20s: %d %v %s", model, got.status, got.header, got.body)
