@@ -64,6 +64,49 @@ func TestStreamMeter(t *testing.T) {
 	}
 }
 
+// OBS-1: the type of an error event, wherever it stands and however the stream is cut, in a form that can be shown.
+func TestStreamFailure(t *testing.T) {
+	event := func(data string) string { return "event: error\ndata: " + data + "\n\n" }
+	of := func(kind string) string {
+		return `{"type":"error","error":{"type":"` + kind + `","message":"m"},"request_id":"r"}`
+	}
+	for _, tt := range []struct {
+		name, stream string
+		want         anthropic.ErrorType
+	}{
+		{"in the middle", messageStart + textDelta + event(overloaded) + textDelta, anthropic.TypeOverloaded},
+		{"first", event(of("invalid_request_error")), anthropic.TypeInvalidRequest},
+		{"of several the first", event(of("api_error")) + event(overloaded), anthropic.TypeAPI},
+		{"without an event field", messageStart + "data: " + of("api_error") + "\n\n", anthropic.TypeAPI},
+		{"data on several lines", "event: error\ndata: {\"error\":\ndata: {\"type\":\"timeout_error\"}}\n\n", anthropic.TypeTimeout},
+		{"new type", event(of("brand_new_error")), "brand_new_error"},
+		{"too long", event(of(strings.Repeat("x", 65))), anthropic.TypeUnknown},
+		{"not for show", event(of(`a b\n`)), anthropic.TypeUnknown},
+		{"no JSON", event("overloaded_error"), anthropic.TypeUnknown},
+		{"no type", event(`{"error":{}}`), anthropic.TypeUnknown},
+		{"huge", event(`{"error":{"message":"` + strings.Repeat("x", 30_000) + `","type":"api_error"}}`), anthropic.TypeUnknown},
+
+		{"not whole", messageStart + strings.TrimSuffix(event(overloaded), "\n"), ""},
+		{"a liar", messageStart + "event: content_block_delta\ndata: " + overloaded + "\n\n", ""},
+		{"none", messageStart + messageDelta + messageStop, ""},
+	} {
+		for ending, end := range map[string]string{"LF": "\n", "CRLF": "\r\n"} {
+			stream := []byte(strings.ReplaceAll(tt.stream, "\n", end))
+			for size := 1; size <= len(stream)+1; size += 1 + size/8 {
+				var m anthropic.StreamMeter
+				for rest := stream; len(rest) > 0; {
+					n := min(size, len(rest))
+					m.Write(rest[:n])
+					rest = rest[n:]
+				}
+				if m.Failure() != tt.want || tt.want != "" && !m.Complete() {
+					t.Fatalf("%s, %s in chunks of %d: %q, want %q", tt.name, ending, size, m.Failure(), tt.want)
+				}
+			}
+		}
+	}
+}
+
 // OBS-1: a JSON answer of any size tells its usage, wherever that stands.
 func TestAnswerMeter(t *testing.T) {
 	const usage = `"usage":{"input_tokens":11,"cache_creation_input_tokens":22,"cache_read_input_tokens":33,"cache_creation":{"output_tokens":7},"output_tokens":44}`
@@ -115,11 +158,11 @@ func FuzzStreamMeter(f *testing.F) {
 		for _, chunk := range chunksOf(stream, cuts) {
 			chunked.Write(chunk)
 		}
-		if whole.Usage() != chunked.Usage() || whole.Complete() != chunked.Complete() {
-			t.Fatalf("in one chunk %+v, %v; in several %+v, %v", whole.Usage(), whole.Complete(), chunked.Usage(), chunked.Complete())
+		if whole.Usage() != chunked.Usage() || whole.Complete() != chunked.Complete() || whole.Failure() != chunked.Failure() {
+			t.Fatalf("in one chunk %+v, %v, %q; in several %+v, %v, %q", whole.Usage(), whole.Complete(), whole.Failure(), chunked.Usage(), chunked.Complete(), chunked.Failure())
 		}
 		var want anthropic.Usage
-		complete := false
+		complete, failed := false, false
 		events, vague := plainEvents(stream)
 		if vague {
 			return
@@ -133,11 +176,13 @@ func FuzzStreamMeter(f *testing.F) {
 				addPlainUsage(&want, plainMember(plainMember([]byte(ev.data), "message"), "usage"))
 			case "message_delta":
 				addPlainUsage(&want, plainMember([]byte(ev.data), "usage"))
-			case "message_stop", "error":
+			case "message_stop":
 				complete = true
+			case "error":
+				complete, failed = true, true
 			}
 		}
-		if whole.Usage() != want || whole.Complete() != complete {
+		if whole.Usage() != want || whole.Complete() != complete || (whole.Failure() != "") != failed {
 			t.Fatalf("%+v, %v; reference %+v, %v", whole.Usage(), whole.Complete(), want, complete)
 		}
 	})

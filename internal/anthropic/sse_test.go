@@ -61,6 +61,12 @@ func TestFirstEventIncomplete(t *testing.T) {
 			t.Errorf("%q: %+v", head, ev)
 		}
 	}
+	const pings = ": hi\n\nevent: ping\ndata: {}\n\n"
+	for head, want := range map[string]int{pings: len(pings), pings + "event: err": len(pings), "event: err": 0, ": hi\r\n\r\n\r\nd": len(": hi\r\n\r\n\r\n")} {
+		if ev, _ := anthropic.FirstEvent([]byte(head)); ev.Start != want {
+			t.Errorf("%q: the block that has not ended starts at %d, not %d", head, ev.Start, want)
+		}
+	}
 }
 
 // WIRE-12: shunt's own ping is one event that everything here takes for a ping.

@@ -1,6 +1,9 @@
 package anthropic
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // StreamMeter reads the usage of a streamed answer, and whether it came to its end, as the bytes pass (OBS-1). It looks
 // into the few events that tell and hops over the rest; it holds at most 64 KiB, never fails, and ignores what it cannot
@@ -8,6 +11,7 @@ import "bytes"
 type StreamMeter struct {
 	usage    Usage
 	complete bool
+	failure  ErrorType
 
 	begun   bool // the first line, which may carry a byte order mark, has been seen
 	afterCR bool // the last chunk ended with CR: an LF that follows belongs to it
@@ -26,7 +30,8 @@ const (
 	dull
 	messageStart
 	messageDelta
-	final // message_stop or error: nothing follows
+	messageStop
+	failed // error
 )
 
 func kindOf(name string) eventKind {
@@ -37,8 +42,10 @@ func kindOf(name string) eventKind {
 		return messageStart
 	case "message_delta":
 		return messageDelta
-	case "message_stop", "error":
-		return final
+	case "message_stop":
+		return messageStop
+	case "error":
+		return failed
 	}
 	return dull
 }
@@ -49,6 +56,24 @@ func (m *StreamMeter) Usage() Usage { return m.usage }
 // Complete reports whether the answer ended as one does, with message_stop or an error event. A stream that ends before
 // was cut (FO-9).
 func (m *StreamMeter) Complete() bool { return m.complete }
+
+// Failure is the type of the first error event, empty if there was none: at most 64 lower-case letters and underscores. An
+// event that tells none of the kind has [TypeUnknown] (OBS-1).
+func (m *StreamMeter) Failure() ErrorType { return m.failure }
+
+// TypeUnknown stands for the type of an error that does not tell it.
+const TypeUnknown ErrorType = "unknown"
+
+const maxErrorType = 64
+
+func failureOf(data []byte) ErrorType {
+	kind, _, ok := ParseError(data)
+	foreign := func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }
+	if !ok || len(kind) > maxErrorType || strings.ContainsFunc(string(kind), foreign) {
+		return TypeUnknown
+	}
+	return kind
+}
 
 // Write takes the next bytes of the stream.
 func (m *StreamMeter) Write(p []byte) {
@@ -126,8 +151,13 @@ func (m *StreamMeter) dispatch() {
 			}
 		case messageDelta:
 			m.readUsage(m.data)
-		case final:
+		case messageStop:
 			m.complete = true
+		case failed:
+			m.complete = true
+			if m.failure == "" {
+				m.failure = failureOf(m.data)
+			}
 		}
 	}
 	m.kind, m.hasData, m.data = unnamed, false, m.data[:0]

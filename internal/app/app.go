@@ -58,6 +58,7 @@ type App struct {
 	traces    *observe.Traces  // set by Run; nil: off
 	gateway   *gateway.Gateway
 	server    *http.Server
+	abort     context.CancelCauseFunc // ends the requests that are being served
 
 	config  atomic.Pointer[config.Config] // written by New and follow only
 	refused bool                          // the last reload was; follow's own
@@ -95,8 +96,11 @@ func New(cfg *config.Config, o Options) (*App, error) {
 	}
 	a.gateway = gateway.New(served, a.assemble(cfg))
 	server := &cfg.Server
+	requests, abort := context.WithCancelCause(context.Background())
+	a.abort = abort
 	a.server = &http.Server{
 		Handler:           a.gateway,
+		BaseContext:       func(net.Listener) context.Context { return requests },
 		ReadHeaderTimeout: server.Timeouts.ReadHeader,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    server.Limits.MaxRequestHeaderBytes + server.Limits.MaxURLLength + headerSlack,
@@ -175,6 +179,7 @@ func (a *App) Run(ctx context.Context, l net.Listener, hup <-chan struct{}) erro
 	a.options.Log.Info("shunt is listening", "address", l.Addr().String(), "version", a.options.Version)
 	select {
 	case err = <-failed:
+		a.abort(upstream.ErrShutdown)
 		err = errors.Join(err, a.server.Close())
 	case <-ctx.Done():
 		err = a.drain(failed)
@@ -192,6 +197,7 @@ func (a *App) drain(served <-chan error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if a.server.Shutdown(ctx) != nil {
+		a.abort(upstream.ErrShutdown)
 		a.options.Log.Warn("open answers were cut: server.shutdown_timeout_seconds is over")
 	}
 	err := a.server.Close()

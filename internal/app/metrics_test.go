@@ -90,7 +90,7 @@ func TestMetricsOfAPool(t *testing.T) {
 			`shunt_upstream_attempts_total{account="AWAY",provider="anthropic",reason="unauthorized"} 1`,
 			`shunt_rotations_total{account="HOME",provider="anthropic",reason="rejected"} 1`,
 			`shunt_session_moves_total{provider="anthropic",reason="failover"} 1`,
-			`shunt_streams_cut_total{account="AWAY",provider="anthropic"} 1`,
+			`shunt_streams_cut_total{account="AWAY",cause="upstream_ended",provider="anthropic"} 1`,
 			`shunt_refreshes_total{account="AWAY",provider="anthropic",result="success"} 1`,
 			`shunt_account_available{account="HOME",provider="anthropic"} 0`,
 			`shunt_account_available{account="AWAY",provider="anthropic"} 1`,

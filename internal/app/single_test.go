@@ -172,7 +172,7 @@ func TestSingleStreams(t *testing.T) {
 	inWorld(t, paid, singleOf(apiKey), func(w *world) {
 		w.provider.Inject("", sim.SlowFirstEvent(100*time.Second).Times(1))
 		r := w.ask("", plainModel, true)
-		if r.err != nil || r.answer.Pings != 4 { // three of shunt's and the provider's own
+		if r.err != nil || r.answer.Pings != 7 { // six of shunt's and the provider's own
 			w.Errorf("%v, %d pings", r.err, r.answer.Pings)
 		}
 		w.provider.Inject("", sim.Cut(5).Times(1))

@@ -119,6 +119,7 @@ type Timeouts struct {
 	ReadHeader            time.Duration
 	ReadIdle              time.Duration // between bytes of a request body
 	WriteStall            time.Duration // of a client that does not read its response; 0: off
+	UpstreamIdle          time.Duration // between bytes of a response body; 0: off
 }
 
 // Pool is the table [server.pool]: how the accounts of every pool are used.

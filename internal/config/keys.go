@@ -65,7 +65,7 @@ var serverKeys = []key{
 		doc:     "The provider of every model that is not routed elsewhere.",
 	},
 	{
-		name: "sse_keepalive_seconds", def: `30`,
+		name: "sse_keepalive_seconds", def: `15`,
 		binding: to(seconds(), func(s *Server) *time.Duration { return &s.SSEKeepalive }),
 		doc:     "How long a stream may be silent before a ping is put into it. 0 turns pings off.",
 	},
@@ -117,6 +117,12 @@ var timeoutKeys = []key{
 		binding: to(milliseconds(0), func(t *Timeouts) *time.Duration { return &t.UpstreamTTFBNonstream }),
 		doc: "The same for an answer that is not streamed. Its headers come only when the whole answer is ready, so this is much longer. " +
 			"0 turns it off.",
+	},
+	{
+		name: "upstream_idle_ms", def: `300000`,
+		binding: to(milliseconds(0), func(t *Timeouts) *time.Duration { return &t.UpstreamIdle }),
+		doc: "How long the provider may send nothing once its response has begun, streamed or not; pings of shunt's own do not count. Then the " +
+			"response ends incomplete, a stream with an `error` event, so that the client can send the request again. 0 turns it off.",
 	},
 	{
 		name: "read_header_ms", def: `10000`, restart: true,

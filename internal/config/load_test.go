@@ -70,7 +70,7 @@ func TestGoodFile(t *testing.T) {
 			AllowedHosts:          []string{"shunt.home.arpa", "192.168.1.5", "fd00::1"},
 			ShutdownTimeout:       5 * time.Second,
 			Limits:                Limits{MaxRequestBytes: 1 << 20, MaxRequestHeaderBytes: 4096, MaxURLLength: 1024},
-			Timeouts:              Timeouts{UpstreamTTFB: 1500 * time.Millisecond, ReadHeader: 2 * time.Second, ReadIdle: 3 * time.Second, WriteStall: 4 * time.Second},
+			Timeouts:              Timeouts{UpstreamTTFB: 1500 * time.Millisecond, ReadHeader: 2 * time.Second, ReadIdle: 3 * time.Second, WriteStall: 4 * time.Second, UpstreamIdle: 4 * time.Second},
 			Pool: Pool{
 				Present:           true,
 				HardThreshold:     0.95,
@@ -143,14 +143,14 @@ func TestDefaults(t *testing.T) {
 		Server: Server{
 			Bind:                  netip.MustParseAddrPort("127.0.0.1:3001"),
 			DefaultProvider:       "anthropic",
-			SSEKeepalive:          30 * time.Second,
+			SSEKeepalive:          15 * time.Second,
 			MaxConcurrentRequests: 1024,
 			AllowedHosts:          []string{},
 			ShutdownTimeout:       30 * time.Second,
 			Limits:                Limits{MaxRequestBytes: 33554432, MaxRequestHeaderBytes: 65536, MaxURLLength: 8192},
 			Timeouts: Timeouts{
 				UpstreamTTFB: 2 * time.Minute, UpstreamTTFBNonstream: 10 * time.Minute,
-				ReadHeader: 10 * time.Second, ReadIdle: time.Minute, WriteStall: 5 * time.Minute,
+				ReadHeader: 10 * time.Second, ReadIdle: time.Minute, WriteStall: 5 * time.Minute, UpstreamIdle: 5 * time.Minute,
 			},
 			Pool:    Pool{HardThreshold: 0.98, ReturnHome: ReturnAlways, CacheTTL: 5 * time.Minute},
 			Access:  Access{Allow: []netip.Prefix{}, Deny: []netip.Prefix{}, TrustedProxies: []netip.Prefix{}},

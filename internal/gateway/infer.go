@@ -73,7 +73,8 @@ func (g *Gateway) serve(w http.ResponseWriter, s *running, r *upstream.Request, 
 	r.Scan = scan
 	r.Record.Model, r.Record.Stream = scan.Model, scan.Stream
 	r.Times = upstream.Times{
-		TTFB: server.Timeouts.UpstreamTTFB, TTFBNonstream: server.Timeouts.UpstreamTTFBNonstream, KeepAlive: server.SSEKeepalive,
+		TTFB: server.Timeouts.UpstreamTTFB, TTFBNonstream: server.Timeouts.UpstreamTTFBNonstream,
+		KeepAlive: server.SSEKeepalive, Idle: server.Timeouts.UpstreamIdle,
 	}
 	targets := s.Config.Route(scan.Model)
 	if targets[0].Model == "" {

@@ -31,6 +31,7 @@ func TestDashboard(t *testing.T) {
 	m := observe.NewMetrics("1", standing())
 	m.Count(everything())
 	m.Count(&observe.Record{Provider: "anthropic", End: observe.ClientGone})
+	m.Count(&observe.Record{Provider: "anthropic", End: observe.Failed, StreamError: "overloaded_error"})
 	m.Refreshed("anthropic", "home", "success")
 	labels := map[string][]string{} // by metric
 	label := regexp.MustCompile(`[{,](\w+)="`)

@@ -11,13 +11,14 @@ import (
 
 // Metrics are the counts and the gauges of a process, in the form of Prometheus (OBS-2). What happens is counted when it
 // has ended; what stands is asked for at each scrape. Labels are what the configuration names and what this package lists,
-// bar the model, which is one of at most [maxModels]; no session and no client is among them.
+// bar the model and the type of an error, of which there are only so many; no session and no client is among them.
 type Metrics struct {
 	registry *prometheus.Registry
-	models   models
+	models   labels
+	kinds    labels // of error events
 
-	requests, attempts, rotations, cut, gone, moves, tokens, refreshes *prometheus.CounterVec
-	duration, firstByte, head                                          *prometheus.HistogramVec
+	requests, attempts, rotations, cut, failed, gone, moves, tokens, refreshes *prometheus.CounterVec
+	duration, firstByte, head                                                  *prometheus.HistogramVec
 
 	requestMemo memo[requestKey, requestSeries]
 	callMemo    memo[callKey, callSeries]
@@ -40,7 +41,7 @@ var (
 
 // NewMetrics returns metrics that count nothing yet.
 func NewMetrics(version string, s Standing) *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry()}
+	m := &Metrics{registry: prometheus.NewRegistry(), models: labels{limit: maxModels}, kinds: labels{limit: maxErrorTypes}}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 		m.registry.MustRegister(c)
@@ -64,7 +65,10 @@ func NewMetrics(version string, s Standing) *Metrics {
 	m.rotations = counter("shunt_rotations_total",
 		"Steps of a request away from an account, or from an upstream of a chain (which has no account).", "provider", "account", "reason")
 	m.moves = counter("shunt_session_moves_total", "Changes of a session's account.", "provider", "reason")
-	m.cut = counter("shunt_streams_cut_total", "Answers that the upstream ended early, after the first byte.", "provider", "account")
+	m.cut = counter("shunt_streams_cut_total",
+		"Responses that were truncated after the first byte, by cause: "+CutByUpstream+", "+CutIdle+".", "provider", "account", "cause")
+	m.failed = counter("shunt_stream_errors_total",
+		"Streams of status 200 with an error event, by the type of the error.", "provider", "account", "type")
 	m.gone = counter("shunt_clients_gone_total", "Requests whose client left before the end of the answer.", "provider")
 	m.tokens = counter("shunt_tokens_total",
 		"Tokens that answers reported, by kind: input, output, cache_read, cache_creation.", "provider", "account", "model", "kind")
@@ -120,7 +124,9 @@ func (m *Metrics) Count(r *Record) {
 	}
 	switch r.End {
 	case Cut:
-		m.cut.WithLabelValues(r.Provider, r.Account).Inc()
+		m.cut.WithLabelValues(r.Provider, r.Account, r.CutCause).Inc()
+	case Failed:
+		m.failed.WithLabelValues(r.Provider, r.Account, m.kinds.label(r.StreamError)).Inc()
 	case ClientGone:
 		m.gone.WithLabelValues(r.Provider).Inc()
 	}

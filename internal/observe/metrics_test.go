@@ -18,7 +18,7 @@ import (
 func everything() *observe.Record {
 	return &observe.Record{
 		Time: time.Unix(1_800_000_000, 0), RequestID: "req_1", Path: "/v1/messages", Session: "abcdef01", Client: "ann",
-		Provider: "anthropic", Account: "home", Model: "claude-x", Stream: true, Status: 200, End: observe.Cut, Attempts: 2,
+		Provider: "anthropic", Account: "home", Model: "claude-x", Stream: true, Status: 200, End: observe.Cut, CutCause: observe.CutIdle, Attempts: 2,
 		Calls: []observe.Call{
 			{Provider: "anthropic", Account: "work", Model: "claude-x", Began: time.Unix(1_800_000_000, 0), Head: time.Second, Took: 2 * time.Second, Status: 429, Result: "rejected"},
 			{Provider: "anthropic", Account: "home", Model: "claude-x", Began: time.Unix(1_800_000_002, 0), Head: time.Second, Status: 200, Result: "success"},
@@ -56,11 +56,12 @@ func TestMetrics(t *testing.T) {
 	m := observe.NewMetrics("1.2.3", standing())
 	m.Count(everything())
 	m.Count(&observe.Record{Provider: "anthropic", End: observe.ClientGone})
+	m.Count(&observe.Record{Provider: "anthropic", Account: "home", Status: 200, End: observe.Failed, StreamError: "overloaded_error"})
 	m.Refreshed("anthropic", "home", "success")
 	text := scrape(m)
 	for _, line := range strings.Split(strings.TrimSpace(`
 shunt_build_info{version="1.2.3"} 1
-shunt_requests_total{provider="anthropic",status="200"} 1
+shunt_requests_total{provider="anthropic",status="200"} 2
 shunt_requests_total{provider="anthropic",status="none"} 1
 shunt_requests_in_flight 3
 shunt_request_duration_seconds_sum{provider="anthropic",stream="true"} 9
@@ -73,7 +74,8 @@ shunt_upstream_response_seconds_count{provider="anthropic"} 2
 shunt_rotations_total{account="work",provider="anthropic",reason="rejected"} 1
 shunt_rotations_total{account="",provider="first",reason="429"} 1
 shunt_session_moves_total{provider="anthropic",reason="failover"} 1
-shunt_streams_cut_total{account="home",provider="anthropic"} 1
+shunt_streams_cut_total{account="home",cause="upstream_idle",provider="anthropic"} 1
+shunt_stream_errors_total{account="home",provider="anthropic",type="overloaded_error"} 1
 shunt_clients_gone_total{provider="anthropic"} 1
 shunt_tokens_total{account="home",kind="input",model="claude-x",provider="anthropic"} 1
 shunt_tokens_total{account="home",kind="output",model="claude-x",provider="anthropic"} 2
@@ -143,6 +145,23 @@ func TestModelLabels(t *testing.T) {
 	}
 	if strings.Contains(text, strings.Repeat("x", 300)) {
 		t.Error("a long label")
+	}
+}
+
+// OBS-1, OBS-2: neither can upstreams, with the types of their errors.
+func TestErrorTypeLabels(t *testing.T) {
+	m := observe.NewMetrics("", standing())
+	for range 2 {
+		for i := range 100 {
+			m.Count(&observe.Record{End: observe.Failed, StreamError: fmt.Sprint("type_", i)})
+		}
+	}
+	text := scrape(m)
+	if n := strings.Count(text, "shunt_stream_errors_total{"); n != 21 {
+		t.Errorf("%d series", n)
+	}
+	if line := `shunt_stream_errors_total{account="",provider="",type="other"} 160`; !strings.Contains(text, line+"\n") {
+		t.Errorf("missing: %s", line)
 	}
 }
 

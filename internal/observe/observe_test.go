@@ -83,7 +83,7 @@ func whole() observe.Record {
 	return observe.Record{
 		Time: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), RequestID: "r-1", Session: "0a1b2c3d", Path: "/v1/messages",
 		Provider: "anthropic", Account: "home", Why: "sticky", Model: "claude-sonnet-4-5", Stream: true, Status: 200,
-		End: observe.Cut, Error: "cut", Attempts: 2, Rotations: []observe.Rotation{{From: "work", Reason: "rejected"}},
+		End: observe.Cut, StreamError: "overloaded_error", CutCause: observe.CutIdle, Error: "cut", Attempts: 2, Rotations: []observe.Rotation{{From: "work", Reason: "rejected"}},
 		Move: &observe.Move{From: "work", To: "home", Reason: "failover"},
 		TTFB: observe.Millis(1500 * time.Microsecond), Duration: observe.Millis(2 * time.Second), BytesIn: 115000, BytesOut: 900,
 		Tokens: &observe.Tokens{Input: 1, Output: 2, CacheRead: 3, CacheCreation: 4},
@@ -91,7 +91,7 @@ func whole() observe.Record {
 }
 
 const wholeJSON = `"request_id":"r-1","session":"0a1b2c3d","path":"/v1/messages","provider":"anthropic","account":"home",` +
-	`"why":"sticky","model":"claude-sonnet-4-5","stream":true,"status":200,"end":"cut","error":"cut","attempts":2,` +
+	`"why":"sticky","model":"claude-sonnet-4-5","stream":true,"status":200,"end":"cut","stream_error":"overloaded_error","cut_cause":"upstream_idle","error":"cut","attempts":2,` +
 	`"rotations":[{"from":"work","reason":"rejected"}],"move":{"from":"work","to":"home","reason":"failover"},"ttfb_ms":1.5,"duration_ms":2000,"bytes_in":115000,"bytes_out":900,` +
 	`"tokens":{"input":1,"output":2,"cache_read":3,"cache_creation":4}}`
 
@@ -130,16 +130,26 @@ func TestRecordForms(t *testing.T) {
 	}
 }
 
-// OBS-1: a client chooses the model's text, but not the size of the log.
-func TestModelIsBounded(t *testing.T) {
-	record := observe.Record{Model: strings.Repeat("x", 255) + "é" + strings.Repeat("y", 1<<20)}
-	var out bytes.Buffer
-	record.Log(t.Context(), observe.NewLogger(&out, slog.LevelInfo, "json", false))
-	var line struct{ Model string }
-	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
-		t.Fatal(err)
+// RTE-2, OBS-1: clients, upstreams and networks choose the texts of a record, but not its size.
+func TestRecordIsBounded(t *testing.T) {
+	long := strings.Repeat("x", 255) + "é" + strings.Repeat("y", 1<<20)
+	record := whole()
+	record.Path, record.Model, record.Error, record.StreamError = long, long, long, long
+	record.Calls = []observe.Call{{Model: long}}
+	record.Rotations = []observe.Rotation{{From: "work", Reason: "unreachable", Error: long}}
+	record.Bound()
+	name, message := strings.Repeat("x", 255)+"...", long[:1024]+"..."
+	want := whole()
+	want.Path, want.Model, want.Error, want.StreamError = name, name, message, name
+	want.Calls = []observe.Call{{Model: name}}
+	want.Rotations = []observe.Rotation{{From: "work", Reason: "unreachable", Error: message}}
+	if diff := cmp.Diff(want, record); diff != "" {
+		t.Errorf("-want +got:\n%.2000s", diff)
 	}
-	if want := strings.Repeat("x", 255) + "..."; line.Model != want {
-		t.Errorf("model = %d bytes: %.300q", len(line.Model), line.Model)
+
+	short := whole()
+	short.Bound()
+	if diff := cmp.Diff(whole(), short); diff != "" {
+		t.Errorf("a short record changed: %s", diff)
 	}
 }

@@ -19,13 +19,17 @@ type Record struct {
 
 	SessionHash uint64 `json:"-"` // the whole of the hash, 0 without a session
 
-	Provider  string     `json:"provider,omitempty"`
-	Account   string     `json:"account,omitempty"` // the one whose answer was relayed
-	Why       string     `json:"why,omitempty"`     // why that account
-	Model     string     `json:"model,omitempty"`   // as the client wrote it
-	Stream    bool       `json:"stream"`
-	Status    int        `json:"status"` // 0: the client left before there was one
-	End       End        `json:"end,omitempty"`
+	Provider string `json:"provider,omitempty"`
+	Account  string `json:"account,omitempty"` // the one whose answer was relayed
+	Why      string `json:"why,omitempty"`     // why that account
+	Model    string `json:"model,omitempty"`   // as the client wrote it
+	Stream   bool   `json:"stream"`
+	Status   int    `json:"status"` // 0: the client left before there was one
+	End      End    `json:"end,omitempty"`
+
+	StreamError string `json:"stream_error,omitempty"` // with [Failed]: the type that the error event has
+	CutCause    string `json:"cut_cause,omitempty"`    // with [Cut]: one of the causes below
+
 	Error     string     `json:"error,omitempty"` // the message of shunt's own answer
 	Attempts  int        `json:"attempts"`        // calls of an upstream
 	Calls     []Call     `json:"-"`               // these calls, in their order
@@ -84,9 +88,20 @@ type End string
 
 // The ends that are no whole answer.
 const (
-	Cut        End = "cut"         // the upstream ended it early, after its first byte (FO-9)
-	ClientGone End = "client_gone" // the client did (FO-5)
+	Cut        End = "cut"         // it was truncated: the upstream ended it early, after its first byte (FO-9)
+	ClientGone End = "client_gone" // the client left before its end (FO-5)
+	Shutdown   End = "shutdown"    // shunt did not let it finish before it stopped
+	Failed     End = "error"       // it is a stream of status 200 with an error event
 )
+
+// Why a response was truncated.
+const (
+	CutByUpstream = "upstream_ended" // its connection failed, or ended too soon
+	CutIdle       = "upstream_idle"  // it sent nothing for too long (WIRE-12b)
+)
+
+// ResultStreamError is the result of a call whose response has status 200 and an error event in its stream.
+const ResultStreamError = "stream_error"
 
 // Millis is a duration that is written as a number of milliseconds.
 type Millis time.Duration
@@ -112,18 +127,36 @@ func (m Millis) float() float64 { return float64(time.Duration(m).Microseconds()
 
 const requestMessage = "request"
 
-// maxModel bounds the one text of a record that a client chooses freely, in bytes.
-const maxModel = 256
+// Bounds of the texts of a record, in bytes.
+const (
+	maxName    = 256
+	maxMessage = 1 << 10
+)
 
-func clip(model string) string {
-	if len(model) <= maxModel {
-		return model
+// Bound shortens the texts of the record that a client, an upstream or the network chooses (RTE-2), so that whoever keeps
+// it, or writes it somewhere, needs no bounds of its own.
+func (r *Record) Bound() {
+	for _, name := range []*string{&r.Path, &r.Model, &r.StreamError} {
+		*name = clip(*name, maxName)
 	}
-	cut := maxModel
-	for cut > 0 && !utf8.RuneStart(model[cut]) {
-		cut--
+	r.Error = clip(r.Error, maxMessage)
+	for i := range r.Calls {
+		r.Calls[i].Model = clip(r.Calls[i].Model, maxName)
 	}
-	return model[:cut] + "..."
+	for i := range r.Rotations {
+		r.Rotations[i].Error = clip(r.Rotations[i].Error, maxMessage)
+	}
+}
+
+// clip returns at most limit bytes of s, and an ellipsis if that is not all.
+func clip(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit] + "..."
 }
 
 // Log writes the record as one line at info, under the names of its JSON form.
@@ -136,7 +169,7 @@ func (r *Record) Log(ctx context.Context, log *slog.Logger) {
 		h.write(r)
 		return
 	}
-	attrs := make([]slog.Attr, 0, 20)
+	attrs := make([]slog.Attr, 0, 22)
 	text := func(key, value string) {
 		if value != "" {
 			attrs = append(attrs, slog.String(key, value))
@@ -149,9 +182,11 @@ func (r *Record) Log(ctx context.Context, log *slog.Logger) {
 	text("provider", r.Provider)
 	text("account", r.Account)
 	text("why", r.Why)
-	text("model", clip(r.Model))
+	text("model", r.Model)
 	attrs = append(attrs, slog.Bool("stream", r.Stream), slog.Int("status", r.Status))
 	text("end", string(r.End))
+	text("stream_error", r.StreamError)
+	text("cut_cause", r.CutCause)
 	text("error", r.Error)
 	attrs = append(attrs, slog.Int("attempts", r.Attempts))
 	if len(r.Rotations) > 0 {

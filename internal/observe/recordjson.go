@@ -25,10 +25,12 @@ func (r *Record) appendMembers(b []byte) []byte {
 	b = text(b, `,"provider":`, r.Provider)
 	b = text(b, `,"account":`, r.Account)
 	b = text(b, `,"why":`, r.Why)
-	b = text(b, `,"model":`, clip(r.Model))
+	b = text(b, `,"model":`, r.Model)
 	b = strconv.AppendBool(append(b, `,"stream":`...), r.Stream)
 	b = number(b, `,"status":`, int64(r.Status))
 	b = text(b, `,"end":`, string(r.End))
+	b = text(b, `,"stream_error":`, r.StreamError)
+	b = text(b, `,"cut_cause":`, r.CutCause)
 	b = text(b, `,"error":`, r.Error)
 	b = number(b, `,"attempts":`, int64(r.Attempts))
 	for i := range r.Rotations {

@@ -80,41 +80,47 @@ func (m *Metrics) tokenSeries(k tokenKey) tokenSeries {
 	return tokenSeries{of("input"), of("output"), of("cache_read"), of("cache_creation")}
 }
 
-// maxModels bounds the values of the label that clients choose.
-const maxModels = 50
+const (
+	maxModels     = 50
+	maxErrorTypes = 20
+)
 
-// models are the ones that were seen first. Only models that an upstream answered for get here.
-type models struct {
+// labels are the values of a label that clients or upstreams choose: those that were seen first. Of models only the ones
+// that an upstream answered for get here.
+type labels struct {
+	limit int
+
 	mu   sync.RWMutex
-	seen map[string]string // labels by the model as it was written
+	seen map[string]string // labels by the value as it was written
 }
 
-// label is the value for a model: "other" once there are too many.
-func (m *models) label(model string) string {
-	m.mu.RLock()
-	label, ok := m.seen[model]
-	full := len(m.seen) >= maxModels
-	m.mu.RUnlock()
+// label returns the label for a value: "other" once there are too many.
+func (l *labels) label(value string) string {
+	value = clip(value, maxName)
+	l.mu.RLock()
+	label, ok := l.seen[value]
+	full := len(l.seen) >= l.limit
+	l.mu.RUnlock()
 	switch {
 	case ok:
 		return label
 	case full:
-		return otherModels
+		return otherValues
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if label, ok = m.seen[model]; ok {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if label, ok = l.seen[value]; ok {
 		return label
 	}
-	if len(m.seen) >= maxModels {
-		return otherModels
+	if len(l.seen) >= l.limit {
+		return otherValues
 	}
-	if m.seen == nil {
-		m.seen = map[string]string{}
+	if l.seen == nil {
+		l.seen = map[string]string{}
 	}
-	label = strings.ToValidUTF8(clip(model), "?")
-	m.seen[model] = label
+	label = strings.ToValidUTF8(value, "?")
+	l.seen[value] = label
 	return label
 }
 
-const otherModels = "other"
+const otherValues = "other"

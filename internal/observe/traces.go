@@ -64,14 +64,16 @@ func (t *Traces) Add(r *Record) {
 		attribute.String("shunt.provider", r.Provider),
 		attribute.String("shunt.account", r.Account),
 		attribute.String("shunt.why", r.Why),
-		attribute.String("gen_ai.request.model", clip(r.Model)),
+		attribute.String("gen_ai.request.model", r.Model),
 		attribute.Int("http.response.status_code", r.Status),
 		attribute.String("shunt.end", string(r.End)),
+		attribute.String("shunt.stream_error", r.StreamError),
+		attribute.String("shunt.cut_cause", r.CutCause),
 	)...)
 	if r.Move != nil {
 		span.SetAttributes(attribute.String("shunt.move", r.Move.Reason))
 	}
-	if r.Status >= http.StatusInternalServerError || r.End == Cut {
+	if r.Status >= http.StatusInternalServerError || r.End == Cut || r.End == Failed {
 		span.SetStatus(codes.Error, "")
 	}
 	for i := range r.Calls {
@@ -87,11 +89,11 @@ func (t *Traces) addCall(ctx context.Context, c *Call, end time.Time) {
 	span.SetAttributes(nonEmpty(
 		attribute.String("shunt.provider", c.Provider),
 		attribute.String("shunt.account", c.Account),
-		attribute.String("gen_ai.request.model", clip(c.Model)),
+		attribute.String("gen_ai.request.model", c.Model),
 		attribute.Int("http.response.status_code", c.Status),
 		attribute.String("shunt.reason", c.Result),
 	)...)
-	if c.Status == 0 || c.Status >= http.StatusBadRequest {
+	if c.Status == 0 || c.Status >= http.StatusBadRequest || c.Result == ResultStreamError {
 		span.SetStatus(codes.Error, "")
 	}
 	if c.Status != 0 {

@@ -6,18 +6,19 @@ import (
 	"io"
 	"net/http"
 	"testing"
+	"time"
 
 	"shunt/internal/relay"
 )
 
-// WIRE-13: an event of a stream costs no allocation, however many there are.
+// WIRE-13, WIRE-12b: an event of a stream costs no allocation, however many there are.
 func TestAllocationsOfEvents(t *testing.T) {
 	for _, model := range []string{"", "claude-x[1m]"} {
 		cost := func(events int) float64 {
 			w := &discard{header: http.Header{}}
 			return testing.AllocsPerRun(20, func() {
 				stream := &eventByEvent{left: events}
-				result := relay.Relay(w, eventStream(stream), relay.Options{Hold: true, KeepAlive: 1e9, Model: model})
+				result := relay.Relay(w, eventStream(stream), relay.Options{Hold: true, KeepAlive: 1e9, Idle: time.Minute, Model: model})
 				if result.Cut || result.ClientErr != nil {
 					t.Fatalf("%+v", result)
 				}

@@ -84,13 +84,43 @@ func (s *events) accept(p []byte, readErr error) bool {
 	if readErr == nil && s.out.result.ClientErr == nil {
 		return true
 	}
-	if s.held {
+	s.finish(readErr)
+	return false
+}
+
+// finish ends the response, of which nothing more comes: the upstream's bytes ended with readErr, or the client has gone.
+func (s *events) finish(readErr error) {
+	complete := s.meter.Complete()
+	if readErr == errIdle && complete {
+		readErr = io.EOF // nothing is missing but the end of the connection
+	}
+	idle := readErr == errIdle
+	switch {
+	case idle:
+		s.giveUp()
+	case s.held:
 		s.release(s.head)
 	}
+	s.out.result.Idle = idle
 	s.out.result.Broken = readErr != nil && readErr != io.EOF
-	s.out.result.Cut = readErr != nil && s.out.answer.Status == http.StatusOK && !s.meter.Complete()
+	s.out.result.Cut = idle || readErr != nil && s.out.answer.Status == http.StatusOK && !complete
 	s.end()
-	return false
+}
+
+// giveUp says, if an event may go there, that the upstream has fallen silent. What is held of an event that is not whole
+// is dropped, so that the client reads the error.
+func (s *events) giveUp() {
+	between := s.boundary.AtEnd()
+	if s.held {
+		between = true
+		if !s.begun {
+			s.begin()
+		}
+		s.pass(s.head)
+	}
+	if between {
+		s.out.send(idleEvent(s.options.Idle))
+	}
 }
 
 // refuses reports whether a stream that starts with this error is a failure before the first byte (FO-11).
@@ -115,12 +145,23 @@ func (s *events) hold(p []byte) {
 	switch {
 	case found || len(head) >= HeadLimit:
 		s.release(head)
-	case s.begun && s.boundary.AtEnd(): // nothing but pings and comments
-		s.head = nil
-		s.out.send(head)
+	case s.begun:
+		s.pass(head)
 	case len(s.head) == 0:
 		s.head = bytes.Clone(p)
 	}
+}
+
+// pass sends the pings and comments that a head without a first event begins with, and holds the rest.
+func (s *events) pass(head []byte) {
+	first, _ := anthropic.FirstEvent(head)
+	blocks := head[:first.Start]
+	var end anthropic.Boundary
+	if end.Write(blocks); !end.AtEnd() {
+		blocks = nil
+	}
+	s.out.send(blocks)
+	s.head = append(s.head[:0], head[len(blocks):]...)
 }
 
 func (s *events) begin() {
@@ -152,17 +193,12 @@ func (s *events) release(head []byte) {
 // overdue begins the answer although its first event has not come. From here it is no refusal any more, but the model is
 // still to be put back, so that an event that is not whole stays held.
 func (s *events) overdue() {
-	switch {
-	case s.options.Model == "":
+	if s.options.Model == "" {
 		s.release(s.head)
-	case s.boundary.AtEnd():
-		s.begin()
-		s.out.send(s.head)
-		s.head = nil
-	default:
-		s.begin()
-		s.out.send()
+		return
 	}
+	s.begin()
+	s.pass(s.head)
 }
 
 // tick ends a hold that lasted too long and fills a silence with a ping.
@@ -190,6 +226,9 @@ func (s *events) tick() {
 func (s *events) end() {
 	s.ended = true
 	s.out.result.Usage = s.meter.Usage()
+	if s.out.answer.Status == http.StatusOK {
+		s.out.result.StreamError = s.meter.Failure()
+	}
 	if s.timer != nil {
 		s.timer.Stop()
 	}

@@ -1,6 +1,6 @@
 // Package relay carries one upstream answer to the client as it arrives: it holds the head of a pooled event stream until
 // the first event tells whether the answer is one, puts pings into long silences, restores the model name, counts tokens
-// and notices when the answer was cut. It does not choose accounts and keeps nothing between answers.
+// and notices when the answer was truncated, when it fails in the middle, and when the upstream falls silent. It does not choose accounts and keeps nothing between answers.
 //
 // Back-pressure is the client's own: nothing is read from the upstream while a write to the client blocks, and an answer
 // holds one small buffer plus at most [HeadLimit] bytes (WIRE-13). Each answer belongs to the goroutine that relays it.
@@ -21,13 +21,13 @@ import (
 const HeadLimit = 64 << 10
 
 // HoldLimit bounds how long the head of a stream is held back (FO-11).
-const HoldLimit = 30 * time.Second
+const HoldLimit = 10 * time.Second
 
 // Answer is an upstream's response.
 type Answer struct {
 	Status int
 	Header http.Header // as the upstream sent it
-	Body   io.Reader
+	Body   io.ReadCloser
 	Length int64 // of the body in bytes; -1 when unknown
 }
 
@@ -35,6 +35,9 @@ type Answer struct {
 type Options struct {
 	// KeepAlive is the silence after which a ping goes into an event stream (WIRE-12); 0 is never.
 	KeepAlive time.Duration
+	// Idle is how long the upstream may take for the next byte of the body (WIRE-12b); 0 is without end. Then the body is
+	// closed, and the response ends as a truncated one.
+	Idle time.Duration
 	// Hold keeps the head of an event stream back until its first event (FO-11).
 	Hold bool
 	// Model is the name the client asked for, put back into the answer (RTE-3); empty leaves the answer alone.
@@ -54,8 +57,11 @@ type Result struct {
 	Sent      int64     // body bytes
 	Usage     anthropic.Usage
 	// Cut says that the answer ended before it was complete (FO-9). Broken says that the upstream's connection failed, so
-	// that the client's must not be ended as if all were well.
-	Cut, Broken bool
+	// that the client's must not be ended as if all were well. Idle says that Options.Idle is why.
+	Cut, Broken, Idle bool
+	// StreamError is the type of an error event in a plain event stream of status 200, as [anthropic.StreamMeter.Failure]
+	// returns it.
+	StreamError anthropic.ErrorType
 	// ClientErr is the failure to write to the client.
 	ClientErr error
 }
@@ -75,6 +81,11 @@ func IsPlain(h http.Header) bool {
 // Relay sends the answer to the client and returns when the last byte is sent, the client has gone, the upstream broke
 // off or a held stream turned out to be a refusal.
 func Relay(w http.ResponseWriter, a Answer, o Options) Result {
+	if o.Idle > 0 {
+		body := watch(a.Body, o.Idle)
+		defer body.stop()
+		a.Body = body
+	}
 	out := &output{w: w, flush: http.NewResponseController(w), answer: a, commit: o.Commit}
 	switch plain := IsPlain(a.Header); {
 	case IsEventStream(a.Header) && plain:
@@ -154,6 +165,13 @@ func (out *output) send(segments ...[]byte) bool {
 	return out.result.ClientErr == nil
 }
 
+// ended notes why nothing more comes of a body that is whole if it ends with io.EOF; nil: it was not read to its end.
+func (out *output) ended(err error) {
+	out.result.Broken = err != nil && err != io.EOF
+	out.result.Cut = out.result.Broken
+	out.result.Idle = err == errIdle
+}
+
 type meter interface {
 	Write(p []byte)
 	Usage() anthropic.Usage
@@ -180,8 +198,7 @@ func copyBody(out *output, body io.Reader, m meter) Result {
 			}
 		}
 		if err != nil {
-			out.result.Broken = err != io.EOF
-			out.result.Cut = out.result.Broken
+			out.ended(err)
 			break
 		}
 	}
@@ -219,8 +236,7 @@ func relayRestored(out *output, a Answer, model string) Result {
 	out.head()
 	m.Write(head)
 	if !out.send(segments...) || failed != nil {
-		out.result.Broken = failed != nil && failed != io.EOF
-		out.result.Cut = out.result.Broken
+		out.ended(failed)
 		out.result.Usage = m.Usage()
 		return out.result
 	}

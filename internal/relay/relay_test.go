@@ -29,14 +29,25 @@ const (
 )
 
 func eventStream(body io.Reader) relay.Answer {
-	return relay.Answer{Status: 200, Header: http.Header{"Content-Type": {"text/event-stream; charset=utf-8"}}, Body: body, Length: -1}
+	return relay.Answer{Status: 200, Header: http.Header{"Content-Type": {"text/event-stream; charset=utf-8"}}, Body: closable(body), Length: -1}
+}
+
+// closable is a body that need not be closed, unless it can be.
+func closable(body io.Reader) io.ReadCloser {
+	if c, ok := body.(io.ReadCloser); ok {
+		return c
+	}
+	return io.NopCloser(body)
 }
 
 func jsonAnswer(body string) relay.Answer {
 	return relay.Answer{
-		Status: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: strings.NewReader(body), Length: int64(len(body)),
+		Status: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: closable(strings.NewReader(body)), Length: int64(len(body)),
 	}
 }
+
+// silence is the step after which an upstream sends nothing any more, and does not end either.
+type silence struct{}
 
 // upstreamOf writes a script to a body: text after each pause.
 func upstreamOf(t *testing.T, script ...any) io.Reader {
@@ -48,6 +59,8 @@ func upstreamOf(t *testing.T, script ...any) io.Reader {
 				io.WriteString(w, step)
 			case time.Duration:
 				time.Sleep(step)
+			case silence:
+				return
 			case error:
 				w.CloseWithError(step)
 				return
@@ -139,9 +152,9 @@ func TestHoldSeesTheFirstEvent(t *testing.T) {
 	}
 }
 
-// FO-11: the hold ends after min(keep-alive, 30 s), and after 64 KiB.
+// FO-11: the hold ends after min(keep-alive, 10 s), and after 64 KiB.
 func TestHoldIsBounded(t *testing.T) {
-	for keepAlive, bound := range map[time.Duration]time.Duration{0: 30 * time.Second, time.Minute: 30 * time.Second, 10 * time.Second: 10 * time.Second} {
+	for keepAlive, bound := range map[time.Duration]time.Duration{0: 10 * time.Second, time.Minute: 10 * time.Second, 7 * time.Second: 7 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newTimed()
 			var released time.Duration
@@ -207,7 +220,7 @@ func TestModelIsRestored(t *testing.T) {
 	for name, body := range map[string]io.Reader{"whole": strings.NewReader(answer), "byte by byte": &drip{text: answer}} {
 		w := newTimed()
 		a := jsonAnswer(answer)
-		a.Body = body
+		a.Body = closable(body)
 		result := relay.Relay(w, a, relay.Options{Model: model})
 		want := strings.Replace(answer, `"claude-x"`, `"`+model+`"`, 1)
 		if w.Body.String() != want {
@@ -230,11 +243,11 @@ func TestModelIsRestored(t *testing.T) {
 	for name, a := range map[string]relay.Answer{
 		"no model":   jsonAnswer(`{"type":"message"}`),
 		"far away":   jsonAnswer(`{"pad":"` + strings.Repeat("x", relay.HeadLimit) + `","model":"claude-x"}`),
-		"not 200":    {Status: 400, Header: http.Header{"Content-Type": {"application/json"}}, Body: strings.NewReader(`{"model":"claude-x"}`), Length: 20},
-		"compressed": {Status: 200, Header: http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {"br"}}, Body: strings.NewReader(`{"model":"claude-x"}`), Length: 20},
+		"not 200":    {Status: 400, Header: http.Header{"Content-Type": {"application/json"}}, Body: closable(strings.NewReader(`{"model":"claude-x"}`)), Length: 20},
+		"compressed": {Status: 200, Header: http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {"br"}}, Body: closable(strings.NewReader(`{"model":"claude-x"}`)), Length: 20},
 	} {
 		var sent bytes.Buffer
-		a.Body = io.TeeReader(a.Body, &sent)
+		a.Body = closable(io.TeeReader(a.Body, &sent))
 		w := newTimed()
 		relay.Relay(w, a, relay.Options{Model: model})
 		if w.Body.String() != sent.String() || w.Header().Get("Content-Length") != strconv.Itoa(sent.Len()) {
@@ -261,7 +274,10 @@ func TestModelOfALateStart(t *testing.T) {
 		{"pings at first", 10, []any{theirs, 15 * time.Second, theirs, 15 * time.Second, start, final}, map[int]string{10: theirs + ping, 15: theirs, 25: ping, 30: restored + final}},
 		{"in pieces", 10, []any{start[:40], 21 * time.Second, start[40:50], 14 * time.Second, start[50:] + final}, map[int]string{10: ping, 20: ping, 31: ping, 35: restored + final}},
 		{"a refusal, too late", 10, []any{11 * time.Second, refusal}, map[int]string{10: ping, 11: refusal}},
-		{"without pings", 0, []any{theirs, 100 * time.Second, start[:40], time.Second, start[40:], final}, map[int]string{30: theirs, 101: restored + final}},
+		{"without pings", 0, []any{theirs, 100 * time.Second, start[:40], time.Second, start[40:], final}, map[int]string{10: theirs, 101: restored + final}},
+		{"pings before a piece", 10, []any{theirs + start[:40], 12 * time.Second, start[40:], final}, map[int]string{10: theirs + ping, 12: restored + final}},
+		{"pings with a piece", 10, []any{11 * time.Second, theirs + ": hi\r\n\r\n" + start[:40], time.Second, start[40:], final}, map[int]string{10: ping, 11: theirs + ": hi\r\n\r\n", 12: restored + final}},
+		{"half a line end", 10, []any{": hi\r\n\r", 12 * time.Second, "\n" + start, final}, map[int]string{10: ping, 12: ": hi\r\n\r\n" + restored + final}},
 		{"it never comes whole", 10, []any{start[:40], 11 * time.Second}, map[int]string{10: ping, 11: start[:40]}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -306,7 +322,7 @@ func TestCutAnswers(t *testing.T) {
 		{"stream broken while held", eventStream(upstreamOf(t, start[:5], broken)), true, true},
 		{"stream ended early", eventStream(upstreamOf(t, start, delta)), true, false},
 		{"stream whole", eventStream(upstreamOf(t, start, final)), false, false},
-		{"JSON broken", relay.Answer{Status: 200, Header: http.Header{}, Body: upstreamOf(t, "{", broken), Length: 9}, true, true},
+		{"JSON broken", relay.Answer{Status: 200, Header: http.Header{}, Body: closable(upstreamOf(t, "{", broken)), Length: 9}, true, true},
 		{"JSON whole", jsonAnswer("{}"), false, false},
 	} {
 		result := relay.Relay(newTimed(), c.answer, relay.Options{Hold: true})
@@ -318,7 +334,7 @@ func TestCutAnswers(t *testing.T) {
 
 // FO-5: a client that cannot be written to ends the relay.
 func TestClientGone(t *testing.T) {
-	for _, a := range []relay.Answer{eventStream(upstreamOf(t, start, delta, delta)), {Status: 200, Header: http.Header{}, Body: upstreamOf(t, "a", "b"), Length: -1}} {
+	for _, a := range []relay.Answer{eventStream(upstreamOf(t, start, delta, delta)), {Status: 200, Header: http.Header{}, Body: closable(upstreamOf(t, "a", "b")), Length: -1}} {
 		result := relay.Relay(deaf{httptest.NewRecorder()}, a, relay.Options{})
 		if result.ClientErr == nil || result.Broken {
 			t.Errorf("%+v", result)
@@ -333,7 +349,7 @@ func (deaf) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 // WIRE-10: a content type that the upstream did not send is not made up.
 func TestNoInventedContentType(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		relay.Relay(w, relay.Answer{Status: 200, Header: http.Header{}, Body: strings.NewReader("<html>"), Length: 6}, relay.Options{})
+		relay.Relay(w, relay.Answer{Status: 200, Header: http.Header{}, Body: closable(strings.NewReader("<html>")), Length: 6}, relay.Options{})
 	}))
 	defer server.Close()
 	defer server.Client().CloseIdleConnections()

@@ -232,6 +232,7 @@ func (x *exchange) relay(a *attempt, class class, response *http1.Response) repl
 	answer := relay.Answer{Status: response.Status, Header: response.Header, Body: response.Body, Length: response.Length}
 	result := relay.Relay(x.w, answer, relay.Options{
 		KeepAlive: x.r.Times.KeepAlive,
+		Idle:      x.r.Times.Idle,
 		Hold:      true,
 		Model:     x.r.restore(),
 		Commit: func(h http.Header) {

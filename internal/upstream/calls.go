@@ -8,11 +8,8 @@ import (
 	"shunt/internal/observe"
 )
 
-// What a call came to that no class stands for.
-const (
-	clientGone     = "client_gone"
-	headersTooLate = "header_timeout"
-)
+// headersTooLate is the result of a call that was given up because no headers came; no class stands for it.
+const headersTooLate = "header_timeout"
 
 // call notes that an upstream is called.
 func (r *Request) call(account string) {
@@ -31,7 +28,7 @@ func (r *Request) heard(response *http1.Response, err error) {
 	}
 	switch {
 	case r.Client.Context().Err() != nil:
-		c.Result = clientGone
+		c.Result = string(r.departure())
 	case err == nil:
 		return
 	case errors.Is(err, http1.ErrPatience):
@@ -52,5 +49,12 @@ func (r *Request) meant(class class, relayed bool) {
 	c.Result = class.String()
 	if !relayed {
 		c.Took = time.Since(c.Began)
+	}
+}
+
+// streamFailed notes that the response of the latest call, which is relayed, has an error event: it is no success (OBS-1).
+func (r *Request) streamFailed() {
+	if c := &r.Record.Calls[len(r.Record.Calls)-1]; c.Result == success.String() {
+		c.Result = observe.ResultStreamError
 	}
 }

@@ -7,6 +7,8 @@
 package upstream
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -53,13 +55,29 @@ type Request struct {
 
 const sessionHeader = "X-Claude-Code-Session-Id"
 
-// SessionOf is the conversation that a request says it belongs to.
+// SessionOf returns the conversation that a request says it belongs to, as far as its header tells.
 func SessionOf(h http.Header) pool.Session { return pool.SessionOf(h.Get(sessionHeader)) }
+
+// Identify notes the conversation that the request belongs to: what its header says, or else its body once that is scanned
+// (SES-1).
+func (r *Request) Identify() {
+	if r.Session != 0 {
+		return
+	}
+	r.Session = SessionOf(r.Client.Header)
+	if r.Session == 0 && r.Body != nil {
+		r.Session = pool.SessionOf(r.Scan.SessionID(r.Body.Bytes()))
+	}
+	if r.Session != 0 {
+		r.Record.Session, r.Record.SessionHash = r.Session.String(), uint64(r.Session)
+	}
+}
 
 // Times are the limits of waiting that a request is served under.
 type Times struct {
 	TTFB, TTFBNonstream time.Duration // to the upstream's response headers; 0 is no limit
 	KeepAlive           time.Duration // of silence before a ping; 0 is never
+	Idle                time.Duration // between bytes of the response's body (WIRE-12b); 0 is no limit
 }
 
 func (r *Request) ttfb() time.Duration {
@@ -140,11 +158,27 @@ func (r *Request) record(status int, result relay.Result) {
 		}
 	}
 	switch {
+	case result.StreamError != "": // after which a client may well leave
+		rec.End, rec.StreamError = observe.Failed, string(result.StreamError)
+		r.streamFailed()
+	case result.Idle:
+		rec.End, rec.CutCause = observe.Cut, observe.CutIdle
 	case result.ClientErr != nil || r.Client.Context().Err() != nil:
-		rec.End = observe.ClientGone
+		rec.End = r.departure()
 	case result.Cut:
-		rec.End = observe.Cut
+		rec.End, rec.CutCause = observe.Cut, observe.CutByUpstream
 	}
+}
+
+// ErrShutdown is the cause with which the contexts of requests end that shunt does not let finish.
+var ErrShutdown = errors.New("shunt is shutting down")
+
+// departure returns why a request ended before its response did, which is the client's doing unless it is shunt's own.
+func (r *Request) departure() observe.End {
+	if errors.Is(context.Cause(r.Client.Context()), ErrShutdown) {
+		return observe.Shutdown
+	}
+	return observe.ClientGone
 }
 
 func (r *Request) hostDown(base string) {
@@ -159,6 +193,6 @@ func (r *Request) gone() bool {
 	if r.Client.Context().Err() == nil {
 		return false
 	}
-	r.Record.End = observe.ClientGone
+	r.Record.End = r.departure()
 	return true
 }

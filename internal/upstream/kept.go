@@ -43,7 +43,7 @@ func keepRefused(response *http1.Response, head []byte, stands int) *kept {
 
 // answer is the response as one to relay.
 func (k *kept) answer() relay.Answer {
-	return relay.Answer{Status: k.status, Header: k.header, Body: bytes.NewReader(k.body), Length: int64(len(k.body))}
+	return relay.Answer{Status: k.status, Header: k.header, Body: io.NopCloser(bytes.NewReader(k.body)), Length: int64(len(k.body))}
 }
 
 // peek reads the beginning of a response's body, as far as limit and patience allow, and puts it back.

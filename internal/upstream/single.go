@@ -76,6 +76,7 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 	answer := relay.Answer{Status: response.Status, Header: response.Header, Body: response.Body, Length: response.Length}
 	result := relay.Relay(w, answer, relay.Options{
 		KeepAlive: r.Times.KeepAlive,
+		Idle:      r.Times.Idle,
 		Model:     r.restore(),
 		Commit: func(h http.Header) {
 			r.Release()

@@ -1,0 +1,171 @@
+package app_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/observe"
+	"shunt/internal/sim"
+)
+
+const idleEvent = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":" +
+	"\"the upstream sent nothing for 300 seconds: the response is incomplete, and the request can be sent again\"}}\n\n"
+
+// WIRE-12b, FO-9: an upstream that falls silent does not hang its client: after upstream_idle_ms the response ends as a
+// truncated one, whatever kind it is of, and is counted and logged as one. It costs the account nothing and is not sent again.
+func TestUpstreamThatFallsSilent(t *testing.T) {
+	silent := func(kind, coding, sent string) sim.Fault {
+		return sim.Respond(func(rw http.ResponseWriter, r *http.Request) {
+			rw.Header().Set("Content-Type", kind)
+			if coding != "" {
+				rw.Header().Set("Content-Encoding", coding)
+			}
+			rw.WriteHeader(200)
+			io.WriteString(rw, sent)
+			http.NewResponseController(rw).Flush()
+			<-r.Context().Done()
+		}).Times(1)
+	}
+	const stream, document = "text/event-stream", "application/json"
+	for _, c := range []struct {
+		name   string
+		fault  sim.Fault
+		stream bool
+		want   string // without pings
+	}{
+		{"between events", silent(stream, "", startEvent), true, startEvent + idleEvent},
+		{"inside an event", silent(stream, "", startEvent+"event: content"), true, startEvent + "event: content"},
+		{"before any event", silent(stream, "", ""), true, idleEvent},
+		{"compressed", silent(stream, "gzip", "no gzip"), true, "no gzip"},
+		{"a document", silent(document, "", `{"type":"message",`), false, `{"type":"message",`},
+	} {
+		for toml, limit := range map[string]time.Duration{"": 5 * time.Minute, "[server.timeouts]\nupstream_idle_ms = 0\n": 0} {
+			for name, setup := range map[string]struct {
+				provider sim.Config
+				toml     string
+			}{"pool": {sim.Config{Accounts: accountsOf(2)}, poolOf(toml)}, "single": {paid, singleOf(apiKey) + toml}} {
+				for _, model := range []string{plainModel, plainModel + "[1m]"} {
+					t.Run(strings.Join([]string{c.name, limit.String(), name, model}, ", "), func(t *testing.T) {
+						inWorld(t, setup.provider, setup.toml, func(w *world) {
+							w.provider.Inject("", c.fault)
+							began := time.Now()
+							done := make(chan plain, 1)
+							go func() { done <- w.send(sim.MessagesPath, minimal, bodyFor(model, c.stream)) }()
+							if limit == 0 {
+								time.Sleep(time.Hour)
+								select {
+								case got := <-done:
+									w.Errorf("it ended: %+v", got)
+								default:
+								}
+								return
+							}
+							got := <-done
+							want := strings.Replace(c.want, `"`+plainModel+`"`, `"`+model+`"`, 1)
+							if body := strings.ReplaceAll(got.body, ping, ""); got.status != 200 || body != want || !errors.Is(got.err, io.ErrUnexpectedEOF) {
+								w.Errorf("%d, %v: got  %q\nwant %q", got.status, got.err, body, want)
+							}
+							w.wants("took", time.Since(began), limit)
+							r := w.last()
+							w.wants("end", r.End, observe.Cut)
+							w.wants("cause", r.CutCause, observe.CutIdle)
+							w.wants("status", r.Status, 200)
+							if calls := w.calls(0); len(calls) != 1 || name == "pool" && w.state(r.Account).Cooldown != 0 {
+								w.Errorf("calls %v", calls)
+							}
+							if !strings.Contains(w.log.String(), " end=cut cut_cause=upstream_idle ") {
+								w.Error("the log does not tell")
+							}
+							w.wants("the upstream's side", w.provider.Requests()[0].Outcome, sim.Canceled)
+						})
+					})
+				}
+			}
+		}
+	}
+}
+
+// FO-11: pings of the upstream's before its first event reach the client as soon as the hold is over.
+func TestPingsOfASlowUpstream(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+		steps := []any{": hello\n\n" + ping}
+		for range 4 {
+			steps = append(steps, 6*time.Second, ping)
+		}
+		w.provider.Inject("", script(append(steps, time.Second, startEvent, stopEvent)...))
+		began := time.Now()
+		response := w.stream(plainModel)
+		defer response.Body.Close()
+		got := map[int]string{}
+		for buf := make([]byte, 4<<10); ; {
+			n, err := response.Body.Read(buf)
+			got[int(time.Since(began).Seconds())] += string(buf[:n])
+			if err != nil {
+				break
+			}
+		}
+		want := map[int]string{10: ": hello\n\n" + ping + ping, 12: ping, 18: ping, 24: ping, 25: startEvent + stopEvent}
+		if diff := cmp.Diff(want, got); diff != "" {
+			w.Errorf("by second (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// OBS-1: an error event inside a stream of status 200 is no success: not in the log, the metrics or the record.
+func TestErrorEventIsNoSuccess(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, surface+poolOf(""), func(w *world) {
+		w.provider.Inject("", script(startEvent, time.Second, errorEvent[:9], time.Second, errorEvent[9:]))
+		got := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, true))
+		if got.body != startEvent+errorEvent || got.err != nil || got.status != 200 {
+			w.Errorf("%d, %v: %q", got.status, got.err, got.body)
+		}
+		r := w.last()
+		w.wants("end", r.End, observe.Failed)
+		w.wants("type", r.StreamError, "overloaded_error")
+		w.wants("the call", r.Calls[0].Result, observe.ResultStreamError)
+		if r.Tokens == nil || r.Tokens.Input != 7 {
+			w.Errorf("tokens %+v", r.Tokens)
+		}
+		if !strings.Contains(w.log.String(), " status=200 end=error stream_error=overloaded_error ") {
+			w.Errorf("the log does not tell: %s", w.log)
+		}
+		_, text := w.scrape("GET", "Authorization", "Bearer "+readKey)
+		for line, there := range map[string]bool{
+			`shunt_stream_errors_total{account="a",provider="anthropic",type="overloaded_error"} 1`:   true,
+			`shunt_upstream_attempts_total{account="a",provider="anthropic",reason="stream_error"} 1`: true,
+			`shunt_streams_cut_total`: false, `reason="success"`: false,
+		} {
+			if strings.Contains(text, line) != there {
+				w.Errorf("in the metrics, %v: %s", !there, line)
+			}
+		}
+	}, withAdmin)
+}
+
+// OBS-1, FO-11: a refusal that is relayed since every account ends so keeps what its calls came to; a client that leaves once
+// it has read the error has not broken anything off.
+func TestErrorEventThatIsRelayedLast(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+		w.provider.Inject("a", sim.ErrorStream(anthropic.TypeOverloaded).Times(1))
+		w.ask("s", plainModel, true)
+		r := w.last()
+		w.wants("end", r.End, observe.Failed)
+		w.wants("type", r.StreamError, "overloaded_error")
+		w.wants("the call", r.Calls[0].Result, "overloaded")
+
+		w.provider.Inject("", script(startEvent, errorEvent, time.Hour))
+		response := w.stream(plainModel)
+		io.ReadFull(response.Body, make([]byte, len(startEvent+errorEvent)))
+		response.Body.Close()
+		synctest.Wait()
+		w.wants("end", w.last().End, observe.Failed)
+	})
+}

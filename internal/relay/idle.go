@@ -1,0 +1,93 @@
+package relay
+
+import (
+	"errors"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	"shunt/internal/anthropic"
+)
+
+// errIdle is the error of reading a body that was closed because nothing came.
+var errIdle = errors.New("the upstream sent nothing for too long")
+
+// watched is an upstream's body that is closed once a read of it has waited for limit (WIRE-12b). While nobody reads, because
+// the client takes nothing, no time passes.
+type watched struct {
+	body  io.ReadCloser
+	limit time.Duration
+
+	mu      sync.Mutex
+	timer   *time.Timer
+	since   time.Time // when the read that waits began; zero: none does
+	expired bool
+	stopped bool
+}
+
+func watch(body io.ReadCloser, limit time.Duration) *watched {
+	b := &watched{body: body, limit: limit}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.timer = time.AfterFunc(limit, b.check)
+	return b
+}
+
+// Read implements [io.Reader].
+func (b *watched) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	b.since = time.Now()
+	b.mu.Unlock()
+	n, err := b.body.Read(p)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.since = time.Time{}
+	if err != nil && err != io.EOF && b.expired {
+		err = errIdle
+	}
+	return n, err
+}
+
+// Close implements [io.Closer].
+func (b *watched) Close() error { return b.body.Close() }
+
+// check runs when a read may have waited for too long. One timer serves all reads, so that none has to set one.
+func (b *watched) check() {
+	if b.overdue() {
+		b.body.Close()
+	}
+}
+
+func (b *watched) overdue() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stopped {
+		return false
+	}
+	left := b.limit
+	if !b.since.IsZero() {
+		left -= time.Since(b.since)
+	}
+	if left > 0 {
+		b.timer.Reset(left)
+		return false
+	}
+	b.expired = true
+	return true
+}
+
+func (b *watched) stop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stopped = true
+	b.timer.Stop()
+}
+
+// idleEvent is the event that ends a stream whose upstream sent nothing for so long.
+func idleEvent(d time.Duration) []byte {
+	seconds := strconv.FormatFloat(d.Seconds(), 'f', -1, 64)
+	message := "the upstream sent nothing for " + seconds + " seconds: the response is incomplete, and the request can be sent again"
+	event := anthropic.AppendError([]byte("event: error\ndata: "), anthropic.TypeAPI, message, "")
+	return append(event, "\n\n"...)
+}
