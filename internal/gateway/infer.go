@@ -3,6 +3,7 @@ package gateway
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -13,13 +14,14 @@ import (
 
 // infer is the life of an inference request: admitted, read, routed, served, recorded.
 func (g *Gateway) infer(w http.ResponseWriter, r *http.Request, s *running) {
-	session := upstream.SessionOf(r.Header)
-	record := &observe.Record{Time: time.Now(), RequestID: newRequestID(), Path: r.URL.Path}
-	if session != 0 {
-		record.Session, record.SessionHash = session.String(), uint64(session)
+	record := &observe.Record{
+		Time: time.Now(), RequestID: newRequestID(),
+		Path: strings.Clone(r.URL.Path), // else the record would keep the whole request line
 	}
 	var known bool
 	record.Client, known = s.client(r.Header)
+	request := &upstream.Request{Client: s.withoutOurs(r), Path: r.URL.Path, Record: record}
+	request.Identify()
 	unauthenticated := s.Config.Server.Clients.Present && !known
 	if unauthenticated && s.routes == closed { // whatever the body says (AUTH-2c)
 		leaveUnread(w, r)
@@ -32,7 +34,6 @@ func (g *Gateway) infer(w http.ResponseWriter, r *http.Request, s *running) {
 		return
 	}
 	defer slot.release()
-	request := &upstream.Request{Client: s.withoutOurs(r), Path: r.URL.Path, Session: session, Record: record}
 	g.finish(w, record, g.serve(w, s, request, &slot, unauthenticated))
 }
 
@@ -43,6 +44,7 @@ func (g *Gateway) finish(w http.ResponseWriter, record *observe.Record, outcome 
 		record.BytesOut = writeFailure(w, f, record.RequestID)
 	}
 	record.Duration = sinceMillis(record.Time)
+	record.Bound()
 	g.Record(record)
 	unanswered := record.Status == 0 // net/http would make an empty 200 of it, for a client that has closed its half only
 	if outcome.Broken && !unanswered {
@@ -71,6 +73,7 @@ func (g *Gateway) serve(w http.ResponseWriter, s *running, r *upstream.Request, 
 		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, "model is not valid UTF-8")}
 	}
 	r.Scan = scan
+	r.Identify()
 	r.Record.Model, r.Record.Stream = scan.Model, scan.Stream
 	r.Times = upstream.Times{
 		TTFB: server.Timeouts.UpstreamTTFB, TTFBNonstream: server.Timeouts.UpstreamTTFBNonstream,

@@ -1,0 +1,60 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"shunt/internal/pool"
+	"shunt/internal/sim"
+)
+
+// SES-1: without the header, metadata.user_id says which session a turn belongs to, in either of its forms; a header that is
+// not blank comes first. The body goes upstream as it came, but for the account's UUID.
+func TestSessionInTheBody(t *testing.T) {
+	userID := map[string]func(string) string{
+		"object": func(session string) string {
+			return `{\"device_id\":\"d\",\"account_uuid\":\"theirs\",\"session_id\":\"` + session + `\"}`
+		},
+		"older form": func(session string) string { return "user_0a_account_theirs_session_" + session },
+	}
+	for name, of := range userID {
+		t.Run(name, func(t *testing.T) {
+			accounts := ""
+			for _, account := range []string{"a", "b", "c", "d"} {
+				accounts += entry(account, `uuid = "uuid-`+account+`"`)
+			}
+			inWorld(t, sim.Config{Accounts: accountsOf(4)}, poolOf(accounts), func(w *world) {
+				turn := func(session string, header http.Header) string {
+					w.Helper()
+					body := `{"model":"` + plainModel + `", "metadata":{ "user_id":"` + of(session) + `" },"max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`
+					got := w.send(sim.MessagesPath, header, body)
+					account := got.header.Get("X-Shunt-Account")
+					if got.status != 200 || account == "" {
+						w.Fatalf("%d %s", got.status, got.body)
+					}
+					want := strings.Replace(body, `\"theirs\"`, `\"uuid-`+account+`\"`, 1)
+					if r := w.received(); string(r.Body) != want {
+						w.Errorf("got  %s\nwant %s", r.Body, want)
+					}
+					return account
+				}
+				homes := map[string]int{}
+				for i := range 20 {
+					session := fmt.Sprint("session-", i)
+					home := turn(session, minimal)
+					homes[home]++
+					w.wants("the record's session", w.last().Session, pool.SessionOf(session).String())
+					w.wants("the next turn's account", turn(session, minimal), home)
+					w.wants("with a blank header", turn(session, with(minimal, "X-Claude-Code-Session-Id", " ")), home)
+					w.wants("with the same in the header", turn("other", with(minimal, "X-Claude-Code-Session-Id", session)), home)
+					w.wants("the record's session", w.last().Session, pool.SessionOf(session).String())
+				}
+				if len(homes) != 4 {
+					w.Errorf("sessions are at home on %v", homes)
+				}
+			})
+		})
+	}
+}
