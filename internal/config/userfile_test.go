@@ -12,7 +12,7 @@ import (
 func TestTokensFile(t *testing.T) {
 	dir := t.TempDir()
 	tokens := filepath.Join(dir, "tokens")
-	if err := os.WriteFile(tokens, []byte("\ufeffalice:a-secret\r\nbob:another\r\n"), 0o600); err != nil {
+	if err := os.WriteFile(tokens, []byte("\ufeffalice:a-secret-of-alice\r\nbob:another-secret-of-bob\r\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	file := write(t, "[server.admin]\ntokens_file = '"+tokens+"'")

@@ -84,10 +84,9 @@ func (e Event) isFault() bool {
 // isDoubtful reports whether one such failure may be the fault of the request that met it (FO-0c).
 func (e Event) isDoubtful() bool { return e == ServerError || e == Transport }
 
-// refusesCredential reports whether the account is of no use until its credential changes (SEL-8b).
-func (e Event) refusesCredential() bool {
-	return e == Unauthorized || e == Forbidden || e == LoginNeeded
-}
+// refusesCredential reports whether the account is of no use until its credential changes (SEL-8b). A 401 alone does not
+// say so: the provider's own check may be at fault, until another account serves the same request.
+func (e Event) refusesCredential() bool { return e == Forbidden || e == LoginNeeded }
 
 func (e Event) kind() cooldownKind {
 	switch e {
@@ -248,8 +247,8 @@ func (c cooldown) renewed(by cooldown) cooldown {
 // doubtfulCooldown is how long an account cools down for a failure that may be the fault of the request (FO-0c).
 const doubtfulCooldown = 2 * time.Second
 
-// doubt is a failure whose cooldown is short until another account shows, by serving the same request, that the request
-// was not at fault.
+// doubt is a failure that the account is not held to until another one shows, by serving the same request, that neither the
+// request nor the service was at fault.
 type doubt struct {
 	key   identity.Key
 	event Event
@@ -261,11 +260,21 @@ type doubt struct {
 // same way.
 func (h *Health) doubts(e Event) bool { return e.isDoubtful() && h.fault != e }
 
-// confirm makes the cooldown of a doubtful failure as long as it would have been without the doubt, unless something has
-// ended it since (FO-2, FO-13). A longer one stays (FO-3).
+// confirm takes a doubtful failure for the account's, unless something has ended it since (FO-2, FO-13): its cooldown becomes
+// as long as it would have been without the doubt, or stays if it is longer (FO-3); a credential that got a 401 counts as
+// rejected (SEL-8b).
 func (h *Health) confirm(d doubt) {
+	if d.at.Before(h.succeeded) || !h.cleared.Before(d.at) {
+		return
+	}
+	if d.event == Unauthorized {
+		if !d.at.Before(h.credentialSince) {
+			h.refused = d.at
+		}
+		return
+	}
 	c := &h.cooldowns[d.event.kind()]
-	if d.at.Before(h.succeeded) || !h.cleared.Before(d.at) || !c.until.Before(d.until) {
+	if !c.until.Before(d.until) {
 		return
 	}
 	c.until, c.cause = d.until, d.event

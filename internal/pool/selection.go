@@ -275,12 +275,16 @@ func (s *Selection) against(m *Member, now time.Time) Reason {
 }
 
 // Observe takes in the outcome of this request's attempt at a candidate, as [Pool.Observe] does. But a failure that may be
-// the fault of the request cools the account for a moment only, until another account serves this same request (FO-0c).
+// the fault of the request or of the service is held against the account for a moment only, until another account serves
+// this same request (FO-0c, SEL-8b).
 func (s *Selection) Observe(c Candidate, o Outcome) {
 	s.pool.update(c.Key, func(h *Health, soft quota.Thresholds, now time.Time) {
-		if h.doubts(o.Event) && o.Cooldown > doubtfulCooldown {
+		doubtful := h.doubts(o.Event)
+		if doubtful || o.Event == Unauthorized {
 			s.doubts = append(s.doubts, doubt{c.Key, o.Event, now, now.Add(o.Cooldown)})
-			o.Cooldown = doubtfulCooldown
+		}
+		if doubtful {
+			o.Cooldown = min(o.Cooldown, doubtfulCooldown)
 		}
 		h.observe(&o, soft, now)
 	})
