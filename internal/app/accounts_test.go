@@ -77,7 +77,7 @@ func TestTokenEnvIsThatOfTheStart(t *testing.T) {
 	var setup string
 	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(listed("env", `token_env = "SETUP"`)), func(w *world) {
 		w.provider.Inject("a", sim.Unauthorized().Times(1))
-		w.wants("status", w.ask("", plainModel, true).status, http.StatusUnauthorized)
+		w.wants("status", w.ask("", plainModel, true).status, http.StatusBadGateway)
 		w.wants("rests", w.state("env").Cooldown, 300*time.Second)
 		w.must(os.Setenv("SETUP", "sk-ant-nor-this-one"))
 		w.hup <- struct{}{}
@@ -181,7 +181,7 @@ func TestAliasesAreOneCandidate(t *testing.T) {
 				w.provider.Inject(c.is, sim.Unauthorized())
 				w.provider.Inject(c.is, sim.InvalidGrant())
 				before := w.seen()
-				w.wants("status", w.ask("", plainModel, true).status, http.StatusUnauthorized)
+				w.wants("status", w.ask("", plainModel, true).status, http.StatusBadGateway)
 				w.wants("served by", w.ask("", plainModel, true).account, "")
 				for _, account := range w.calls(before) {
 					w.wants("called", account, c.is)

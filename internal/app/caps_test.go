@@ -29,11 +29,12 @@ func TestEveryAccountIsAtItsCap(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		resetIn time.Duration // of the account that comes back first, when it is asked
+		back    string
 		final   bool
 	}{
-		{"within a minute", 42 * time.Second, false},
-		{"in a minute", 60 * time.Second, false},
-		{"in more than a minute", 61 * time.Second, true},
+		{"within a minute", 42 * time.Second, "42 s", false},
+		{"in a minute", 60 * time.Second, "1 min", false},
+		{"in more than a minute", 61 * time.Second, "2 min", true},
 	} {
 		accounts := accountsOf(2)
 		accounts[0].FiveHour.ResetIn = time.Hour
@@ -44,7 +45,7 @@ func TestEveryAccountIsAtItsCap(t *testing.T) {
 			time.Sleep(time.Until(w.resetOf("b")) - c.resetIn)
 			before := w.seen()
 			r := w.ask("s", plainModel, true)
-			const message = "all selectable accounts for provider 'anthropic' are at their max_utilization cap for this request"
+			message := "all selectable accounts for provider 'anthropic' are at their max_utilization cap for this request, the first is back in " + c.back
 			if r.status != http.StatusTooManyRequests || !strings.Contains(r.body, `"rate_limit_error"`) || !strings.Contains(r.body, message) {
 				w.Errorf("%s: %d: %s", c.name, r.status, r.body)
 			}

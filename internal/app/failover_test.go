@@ -114,7 +114,7 @@ func TestFailoverTable(t *testing.T) {
 				if !slices.Equal(calls, want) {
 					t.Errorf("calls %v, want %v", calls, want)
 				}
-				if r.took != c.waited {
+				if !waited(r.took, c.waited) {
 					t.Errorf("took %v, want %v", r.took, c.waited)
 				}
 				s := w.state(home)
@@ -140,10 +140,10 @@ func TestExhaustedPoolRelaysTheLastAnswer(t *testing.T) {
 		if r.status != 500 || r.account != "" || !strings.Contains(r.body, "Internal server error") {
 			t.Errorf("%d by %q: %s", r.status, r.account, r.body)
 		}
-		if calls := w.calls(before); len(calls) != 3 {
+		if calls := w.calls(before); len(calls) != 2 { // FO-0a
 			t.Errorf("calls %v", calls)
 		}
-		if got := w.last(); len(got.Rotations) != 3 || got.Attempts != 3 || got.Status != 500 {
+		if got := w.last(); len(got.Rotations) != 2 || got.Attempts != 2 || got.Status != 500 {
 			t.Errorf("record %+v", got)
 		}
 		// SEL-11: cooled accounts are still tried.
@@ -157,7 +157,7 @@ func TestExhaustedPoolWithoutAResponse(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
 		w.provider.Inject("", sim.ResetConnection())
 		r := w.ask("", plainModel, false)
-		if r.status != http.StatusBadGateway || !strings.Contains(r.body, `"api_error"`) || !strings.Contains(r.body, "3 tried") {
+		if r.status != http.StatusBadGateway || !strings.Contains(r.body, `"api_error"`) || !strings.Contains(r.body, "2 tried") {
 			t.Errorf("%d: %s", r.status, r.body)
 		}
 	})
@@ -265,7 +265,7 @@ func TestLongThrottleWithoutAWayOut(t *testing.T) {
 		inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
 			w.provider.Inject("a", sim.Throttled(wait).Times(1))
 			r := w.ask("s", plainModel, true)
-			if r.status != want.status || r.took != want.took || r.account != "a" {
+			if r.status != want.status || !waited(r.took, want.took) || r.account != "a" {
 				t.Errorf("retry-after %s: %d by %q after %v", wait, r.status, r.account, r.took)
 			}
 		})

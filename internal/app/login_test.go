@@ -29,9 +29,7 @@ func TestInvalidGrantNeedsLogin(t *testing.T) {
 		w.wants("refreshes", len(w.refreshes()), 1)
 		w.wants("conditions after an hour", w.conditions(), needsLogin)
 		w.wants("log lines", w.logged("condition began", needsLogin), 1)
-		if w.state("a").Cooldown == 0 {
-			w.Errorf("it does not rest")
-		}
+		w.wants("it stays behind (SEL-8b)", w.state("a").NeedsLogin, true)
 
 		w.provider.Clear("a")
 		w.put("a", w.provider.Login("a"))
@@ -58,7 +56,7 @@ func TestInvalidGrantAfterUnauthorized(t *testing.T) {
 		w.provider.Inject("a", sim.InvalidGrant())
 		for range 5 {
 			r := w.ask("", plainModel, true)
-			w.wants("status", r.status, http.StatusUnauthorized)
+			w.wants("status", r.status, http.StatusBadGateway)
 		}
 		w.wants("refreshes", len(w.refreshes()), 1)
 		w.wants("conditions", w.conditions(), needsLogin)
@@ -162,7 +160,7 @@ func TestForbiddenNeedsLogin(t *testing.T) {
 		t.Run(end, func(t *testing.T) {
 			inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
 				w.provider.Inject("a", sim.CredentialForbidden().Times(1))
-				w.wants("status", w.ask("", plainModel, true).status, http.StatusForbidden)
+				w.wants("status", w.ask("", plainModel, true).status, http.StatusBadGateway)
 				w.wants("conditions", w.conditions(), needsLogin)
 				w.wants("rests", w.state("a").Cooldown, 300*time.Second)
 				if end == "a login" {

@@ -19,6 +19,6 @@ func TestEveryAccountNeedsALogin(t *testing.T) {
 		w.wants("status", r.status, 502)
 		w.wants("x-should-retry", r.header.Get("X-Should-Retry"), "false")
 		w.wants("what to do", strings.Contains(r.body, "shunt login claude"), true)
-		w.wants("tried", strings.Contains(r.body, "2 tried"), true)
+		w.wants("which", strings.Contains(r.body, "and of one more"), true)
 	})
 }

@@ -42,7 +42,7 @@ func TestRestartAfterAKilledWrite(t *testing.T) {
 func TestRecoveredLoginEndsCooldown(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: accountsOf(1), TokenLifetime: 8 * time.Minute}, poolOf(""), func(w *world) {
 		w.provider.Inject("a", sim.Unauthorized())
-		w.wants("status", w.ask("", plainModel, true).status, http.StatusUnauthorized)
+		w.wants("status", w.ask("", plainModel, true).status, http.StatusBadGateway)
 		w.wants("rests", w.state("a").Cooldown, 300*time.Second)
 		w.wants("refreshes", len(w.refreshes()), 1)
 		w.provider.Clear("a")

@@ -123,13 +123,13 @@ func TestBrokenFileChangesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBoth(t, sim.Config{Accounts: accountsOf(1)}, good, func(w *world, reload func(string)) {
-				w.provider.Inject("a", sim.ServerError(500).Times(1))
+				w.provider.Inject("a", sim.Unauthorized().Times(2))
 				w.ask("", plainModel, true)
 				reload(c.toml)
 				w.wants("conditions", w.conditions(), condition)
 				w.wants("log lines", w.logged("running configuration stays"), 1)
 				w.wants("log lines that say why", w.logged(append(c.words, "running configuration stays")...), 1)
-				w.wants("cause", w.state("a").Cause.String(), "server_error")
+				w.wants("cause", w.state("a").Cause.String(), "unauthorized")
 				w.wants("served by", w.mustServe("", plainModel), "a")
 				time.Sleep(time.Minute)
 				w.wants("log lines after a minute", w.logged("running configuration stays"), 1)

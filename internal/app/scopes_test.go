@@ -121,7 +121,7 @@ func TestAccountInTwoUpstreams(t *testing.T) {
 		w.wants("refreshes", w.provider.Counters("a").Refreshes-before, int64(1))
 
 		w.provider.Inject("a", sim.CredentialForbidden().Times(1))
-		w.wants("status", w.ask("s", one, true).status, 403)
+		w.wants("status", w.ask("s", one, true).status, 502)
 		w.wants("condition", strings.Count(w.conditions(), "needs login"), 1)
 		w.wants("served by", w.mustServe("s", two), "a")
 		w.wants("condition", w.conditions(), "")

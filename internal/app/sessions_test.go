@@ -297,7 +297,7 @@ func TestCountTokens(t *testing.T) {
 		}
 		w.provider.Inject(home, sim.Rejected(anthropic.FiveHour).Times(1))
 		got := w.send(sim.CountTokensPath, header, bodyFor(plainModel, false))
-		if other := got.header.Get("X-Shunt-Account"); got.status != 200 || other == home || w.state(home).Cooldown == 0 {
+		if other := got.header.Get("X-Shunt-Account"); got.status != 200 || other == home || w.state(home).Cooldown != 0 {
 			w.Errorf("%d by %s, home rests %v", got.status, other, w.state(home).Cooldown)
 		}
 		if r := w.last(); r.Path != sim.CountTokensPath || r.Attempts != 2 {

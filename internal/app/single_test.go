@@ -106,7 +106,7 @@ func TestSingleIsNotRetried(t *testing.T) {
 		says   string
 	}{
 		{"reset", faults(sim.ResetConnection()), 200, 2, 0, ""},
-		{"reset twice", faults(sim.ResetConnection(), sim.ResetConnection()), 502, 2, 0, "broke off before it answered"},
+		{"reset twice", faults(sim.ResetConnection(), sim.ResetConnection()), 502, 2, 0, "closed the connection before it responded"},
 		{"quota", faults(sim.Rejected(anthropic.FiveHour)), 429, 1, 0, "rate_limit_error"},
 		{"throttle", faults(sim.Throttled("2")), 429, 1, 0, "rate_limit_error"},
 		{"529", faults(sim.Overloaded()), 529, 1, 0, "Overloaded"},

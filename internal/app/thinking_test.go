@@ -15,7 +15,7 @@ func TestReasoningThatStaysBehind(t *testing.T) {
 		return `{"model":"` + model + `","max_tokens":64,"messages":[{"role":"assistant","content":[` + block + `]},{"role":"user","content":"go on"}]}`
 	}
 	const thought, said = `{"type":"thinking","thinking":"hm","signature":"s"}`, `{"type":"text","text":"the block {\"type\":\"thinking\"} is gone"}`
-	const warning = "answers without its earlier reasoning"
+	const warning = "responds without its earlier reasoning"
 	for _, c := range []struct {
 		name  string
 		body  string

@@ -33,12 +33,9 @@ func (r *Request) heard(response *http1.Response, err error) {
 		return
 	case errors.Is(err, http1.ErrPatience):
 		c.Result = headersTooLate
-	case errors.Is(err, http1.ErrNoConnection):
-		c.Result = hostDown.String()
-	case errors.Is(err, http1.ErrAnswer):
-		c.Result = unreadable.String()
 	default:
-		c.Result = unreachable.String()
+		class, _ := classifyError(err)
+		c.Result = class.String()
 	}
 	c.Took = c.Head
 }

@@ -1,11 +1,13 @@
 package upstream
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"shunt/internal/anthropic"
 	"shunt/internal/observe"
@@ -34,7 +36,7 @@ func ServeChain(w http.ResponseWriter, r *Request, links []Link) Outcome {
 		if told == stops || !r.chained || r.gone() {
 			return outcome
 		}
-		if told > best.telling() {
+		if told > best.telling() || told == limited && told == best.telling() && outcome.recoversBefore(&best) {
 			best, provider = outcome, link.Name
 		}
 		if r.next {
@@ -79,7 +81,7 @@ func origin(u *url.URL) string {
 }
 
 // telling is how much the end of an upstream's attempts tells the client, when a chain is used up (CHN-2). Of equals the
-// first counts.
+// first counts, but of several 429s the one that recovers soonest.
 type telling uint8
 
 const (
@@ -116,17 +118,26 @@ func (o *Outcome) telling() telling {
 	return stops
 }
 
+// recoversBefore reports whether the upstream of a 429 serves again sooner than another's, as far as both say when.
+func (o *Outcome) recoversBefore(other *Outcome) bool {
+	wait, known := o.recovery()
+	otherWait, otherKnown := other.recovery()
+	return known && otherKnown && wait < otherWait
+}
+
+func (o *Outcome) recovery() (time.Duration, bool) {
+	if o.held != nil {
+		return recovery(o.held.header, time.Now())
+	}
+	return o.Failure.RetryAfter, true
+}
+
 // reason is why a chain went on.
 func (o *Outcome) reason() string {
-	switch {
-	case o.held != nil:
+	if o.held != nil {
 		return strconv.Itoa(o.held.stands)
-	case o.Failure.telling == emptyPool:
-		return "no_account"
-	case o.Failure.telling == limited:
-		return "capped"
 	}
-	return "unreachable"
+	return cmp.Or(o.Failure.reason, "unreachable")
 }
 
 // held is a response that an upstream ends with, of which the client has seen nothing.

@@ -1,40 +1,49 @@
 package upstream
 
 import (
+	"bytes"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
 
 	"shunt/internal/anthropic"
+	"shunt/internal/http1"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
 )
 
-// class is what an upstream's answer, or the lack of one, means for the request and for the account.
+// class is what an upstream's response, or the lack of one, means for the request and for the account.
 type class uint8
 
 const (
-	success           class = iota // 2xx
-	passed                         // an answer about the request: it is the client's
-	fableRejected                  // the Fable week is used up, and the request is for Fable
-	rejected                       // a quota window is used up
-	throttled                      // a 429 that names no window
-	unauthorized                   // 401
-	credentialRefused              // a 403 about the credential
-	overloaded                     // 529
-	serverError                    // any other 5xx
-	unreachable                    // the connection failed before response headers
-	unreadable                     // what came in their place is no answer
-	hostDown                       // there was no connection
-	unresolved                     // there is no usable credential
+	success             class = iota // 2xx
+	passed                           // a response about the request: it is the client's
+	fableRejected                    // the Fable week is used up, and the request is for Fable
+	rejected                         // a quota window is used up
+	throttled                        // a 429 that names no window
+	unauthorized                     // a 401 about the credential
+	requestUnauthorized              // a 401 about the request
+	credentialRefused                // a 403 about the credential
+	overloaded                       // 529
+	serverError                      // any other 5xx
+	challenged                       // a web page of the provider's front in place of a response
+	unreachable                      // the connection failed before any part of a response
+	unreadable                       // it failed in the middle of a response's head, or what came is not HTTP
+	hostDown                         // there was no connection
+	unresolved                       // there is no usable credential
+	loginNeeded                      // and there will be none until a person logs in
+
+	classes = iota
 )
 
 // String is the reason that the log gives for leaving an account.
 func (c class) String() string {
-	return [...]string{
+	return [classes]string{
 		success: "success", passed: "passed", fableRejected: "fable_rejected", rejected: "rejected", throttled: "throttled",
-		unauthorized: "unauthorized", credentialRefused: "credential_refused", overloaded: "overloaded",
-		serverError: "server_error", unreachable: "unreachable", unreadable: "unreadable", hostDown: "host_down", unresolved: "unresolved",
+		unauthorized: "unauthorized", requestUnauthorized: "request_unauthorized", credentialRefused: "credential_refused",
+		overloaded: "overloaded", serverError: "server_error", challenged: "challenged", unreachable: "unreachable",
+		unreadable: "unreadable", hostDown: "host_down", unresolved: "unresolved", loginNeeded: "login_needed",
 	}[c]
 }
 
@@ -42,19 +51,19 @@ func (c class) String() string {
 type step uint8
 
 const (
-	relayIt      step = iota // the client gets this answer
+	relayIt      step = iota // the client gets this response
 	nextAccount              // another account gets the request
 	resendOnce               // the same account once more, then the next
 	waitOrMove               // the same account after a short wait, or another for this request only
 	refreshFirst             // the same account with a new token, then the next
 )
 
-// cooling is how long an account rests: retry-after within bounds, or a fixed time where no answer may set it.
+// cooling is how long an account cools down: retry-after within bounds, or a fixed time where no response may set it.
 type cooling struct{ otherwise, least, most time.Duration }
 
 func fixed(d time.Duration) cooling { return cooling{otherwise: d} }
 
-// of returns the time to rest; zero is no rest at all.
+// of returns the length of the cooldown; zero is none.
 func (c cooling) of(h http.Header, now time.Time) time.Duration {
 	if c.most > 0 {
 		if after, ok := anthropic.RetryAfter(h, now); ok {
@@ -65,31 +74,36 @@ func (c cooling) of(h http.Header, now time.Time) time.Duration {
 }
 
 type rule struct {
-	event pool.Event
-	rest  cooling
-	then  step
+	event    pool.Event
+	cooldown cooling
+	then     step
+	fault    bool // the service or the request may be at fault: two accounts are tried at most (FO-0a)
+	messages bool // it is about messages: in response to a count of tokens it says nothing about the account (RTE-4)
 }
 
 // claudeRules is the table of failover for Claude accounts, row by row.
-var claudeRules = [...]rule{
-	success:           {pool.Success, cooling{}, relayIt},
-	passed:            {pool.None, cooling{}, relayIt},
-	fableRejected:     {pool.FableRejected, cooling{60 * time.Second, time.Second, time.Hour}, nextAccount},
-	rejected:          {pool.Rejected, cooling{60 * time.Second, time.Second, time.Hour}, nextAccount},
-	throttled:         {pool.Throttled, cooling{0, time.Second, 300 * time.Second}, waitOrMove},
-	unauthorized:      {pool.Unauthorized, fixed(300 * time.Second), refreshFirst},
-	credentialRefused: {pool.Forbidden, fixed(300 * time.Second), nextAccount},
-	overloaded:        {pool.Overloaded, fixed(5 * time.Second), nextAccount},
-	serverError:       {pool.ServerError, fixed(30 * time.Second), nextAccount},
-	unreachable:       {pool.Transport, fixed(30 * time.Second), resendOnce},
-	unreadable:        {pool.ServerError, fixed(30 * time.Second), nextAccount}, // it has the request, and may be at work on it
-	hostDown:          {pool.HostDown, fixed(5 * time.Second), resendOnce},
-	unresolved:        {pool.Unresolved, fixed(300 * time.Second), nextAccount},
+var claudeRules = [classes]rule{
+	success:             {event: pool.Success, then: relayIt},
+	passed:              {then: relayIt},
+	fableRejected:       {event: pool.FableRejected, cooldown: cooling{60 * time.Second, time.Second, time.Hour}, then: nextAccount, messages: true},
+	rejected:            {event: pool.Rejected, cooldown: cooling{60 * time.Second, time.Second, time.Hour}, then: nextAccount, messages: true},
+	throttled:           {event: pool.Throttled, cooldown: cooling{0, time.Second, 300 * time.Second}, then: waitOrMove, messages: true},
+	unauthorized:        {event: pool.Unauthorized, cooldown: fixed(300 * time.Second), then: refreshFirst},
+	requestUnauthorized: {then: nextAccount, fault: true},
+	credentialRefused:   {event: pool.Forbidden, cooldown: fixed(300 * time.Second), then: nextAccount},
+	overloaded:          {event: pool.Overloaded, cooldown: fixed(5 * time.Second), then: nextAccount, fault: true, messages: true},
+	serverError:         {event: pool.ServerError, cooldown: fixed(30 * time.Second), then: nextAccount, fault: true, messages: true},
+	challenged:          {event: pool.ServerError, cooldown: fixed(30 * time.Second), then: nextAccount, fault: true, messages: true},
+	unreachable:         {event: pool.Transport, cooldown: fixed(30 * time.Second), then: resendOnce, fault: true},
+	unreadable:          {event: pool.ServerError, cooldown: fixed(30 * time.Second), then: nextAccount, fault: true}, // it may be at work on the request
+	hostDown:            {event: pool.HostDown, cooldown: fixed(5 * time.Second), then: resendOnce, fault: true},
+	unresolved:          {event: pool.Unresolved, cooldown: fixed(300 * time.Second), then: nextAccount},
+	loginNeeded:         {event: pool.LoginNeeded, cooldown: fixed(300 * time.Second), then: nextAccount},
 }
 
 const statusOverloaded = 529
 
-// classify tells what a status with its quota headers means. A 403 takes a look at the body too: [refusesCredential].
+// classify returns what a status with its quota headers means. Where that depends on the body too, see [inspect].
 func classify(status int, limits anthropic.RateLimit, fable bool) class {
 	switch {
 	case status >= 200 && status < 300:
@@ -139,6 +153,55 @@ func classifyRefusal(kind anthropic.ErrorType) (_ class, status int) {
 		return throttled, http.StatusTooManyRequests
 	}
 	return serverError, http.StatusInternalServerError
+}
+
+// inspect looks into the body where the status alone does not tell what a response means.
+func inspect(c class, response *http1.Response) class {
+	front := isFront(response.Header) && (response.Status == http.StatusForbidden || response.Status >= 500)
+	if !front && response.Status != http.StatusForbidden && c != unauthorized {
+		return c
+	}
+	body := decoded(response.Header, peek(response))
+	switch {
+	case front && isPage(body):
+		return challenged
+	case response.Status == http.StatusForbidden && refusesCredential(body):
+		return credentialRefused
+	case c == unauthorized && refusesRequest(body):
+		return requestUnauthorized
+	}
+	return c
+}
+
+// isFront reports whether a response names the proxy in front of the provider, which answers in its place when it takes a
+// client for a robot or cannot reach the provider itself.
+func isFront(h http.Header) bool {
+	return h["Cf-Mitigated"] != nil || strings.EqualFold(h.Get("Server"), "cloudflare")
+}
+
+// isPage reports whether a body is something other than JSON.
+func isPage(body []byte) bool {
+	text := bytes.TrimLeft(body, " \t\r\n")
+	return len(text) > 0 && text[0] != '{'
+}
+
+// refusesRequest reports whether the body of a 401 is about the request and not about the credential.
+func refusesRequest(body []byte) bool {
+	kind, _, ok := anthropic.ParseError(body)
+	return ok && kind != "" && kind != anthropic.TypeAuthentication
+}
+
+// classifyError returns what the lack of a response means. A connection that failed in the middle of one is not to be tried
+// again: the upstream has the request, and may be at work on it (FO-0a).
+func classifyError(err error) (class, *http1.SendError) {
+	var failure *http1.SendError
+	switch {
+	case errors.Is(err, http1.ErrNoConnection):
+		return hostDown, nil
+	case errors.As(err, &failure) && !failure.Received:
+		return unreachable, failure
+	}
+	return unreadable, nil
 }
 
 // refusesCredential reports whether the body of a 403 turns the credential away rather than the request.

@@ -1,11 +1,14 @@
 package upstream
 
 import (
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"shunt/internal/anthropic"
+	"shunt/internal/http1"
 )
 
 // The table of 5-failover: what a status with its quota headers means.
@@ -84,7 +87,7 @@ func TestCooling(t *testing.T) {
 		if c.retryAfter != "" {
 			h.Set("Retry-After", c.retryAfter)
 		}
-		if got := claudeRules[c.class].rest.of(h, now); got != c.want {
+		if got := claudeRules[c.class].cooldown.of(h, now); got != c.want {
 			t.Errorf("%v, retry-after %q: %v, want %v", c.class, c.retryAfter, got, c.want)
 		}
 	}
@@ -122,6 +125,48 @@ func TestIsFable(t *testing.T) {
 	for model, want := range map[string]bool{"claude-fable-1": true, "CLAUDE-FABLE": true, "claude-sonnet-4-5": false, "": false} {
 		if IsFable(model) != want {
 			t.Errorf("%q", model)
+		}
+	}
+}
+
+// The table of 5-failover: where the body decides what a status means.
+func TestInspect(t *testing.T) {
+	const (
+		page    = "<html>Just a moment...</html>"
+		problem = `{"type":"error","error":{"type":"invalid_request_error","message":"no"}}`
+		bad     = `{"type":"error","error":{"type":"authentication_error","message":"Invalid bearer token"}}`
+		oauth   = `{"type":"error","error":{"type":"permission_error","message":"OAuth authentication is currently not allowed for this organization."}}`
+		model   = `{"type":"error","error":{"type":"permission_error","message":"OAuth tokens may not use model x"}}`
+	)
+	front := http.Header{"Server": {"cloudflare"}}
+	for _, c := range []struct {
+		status int
+		header http.Header
+		body   string
+		want   class
+	}{
+		{401, nil, bad, unauthorized},
+		{401, nil, "", unauthorized},
+		{401, nil, "no JSON", unauthorized},
+		{401, nil, problem, requestUnauthorized},
+		{403, nil, oauth, credentialRefused},
+		{403, front, oauth, credentialRefused},
+		{403, nil, model, passed},
+		{403, nil, page, passed},
+		{403, front, page, challenged},
+		{403, http.Header{"Cf-Mitigated": {"challenge"}}, page, challenged},
+		{403, front, "", passed},
+		{500, nil, page, serverError},
+		{502, front, page, challenged},
+		{529, front, problem, overloaded},
+		{404, front, page, passed},
+	} {
+		response := &http1.Response{Status: c.status, Header: c.header, Body: io.NopCloser(strings.NewReader(c.body))}
+		if got := inspect(classify(c.status, anthropic.RateLimit{}, false), response); got != c.want {
+			t.Errorf("%d %v %s: %v, want %v", c.status, c.header, c.body, got, c.want)
+		}
+		if rest, err := io.ReadAll(response.Body); string(rest) != c.body || err != nil {
+			t.Errorf("%d %s: the body is %q afterwards (%v)", c.status, c.body, rest, err)
 		}
 	}
 }

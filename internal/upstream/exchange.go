@@ -10,6 +10,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"shunt/internal/anthropic"
@@ -95,6 +97,14 @@ func (r *Request) restore() string {
 	return ""
 }
 
+// advises reports whether a tool of the request may use a model of the Fable family (SEL-4b).
+func (r *Request) advises() bool { return slices.ContainsFunc(r.Scan.ToolModels, IsFable) }
+
+// countTokensPath ends the path of a request that only counts tokens.
+const countTokensPath = "/count_tokens"
+
+func (r *Request) countsTokens() bool { return strings.HasSuffix(r.Path, countTokensPath) }
+
 // Release frees the request's body, once, as soon as it cannot be needed any more.
 func (r *Request) Release() {
 	if r.Body != nil {
@@ -124,6 +134,7 @@ type Failure struct {
 	RetryAfter time.Duration // zero: not said
 
 	telling telling
+	reason  string // in one word, for the log of a chain that goes on; empty: the upstream could not be reached
 	cause   string // what the network said, where there was no answer
 }
 

@@ -186,6 +186,7 @@ func copyResponseHeader(dst, upstream http.Header) {
 
 const (
 	headerAccount       = "X-Shunt-Account"
+	headerPool          = "X-Shunt-Pool"
 	headerUpstream      = "X-Gateway-Upstream"
 	headerModel         = "X-Gateway-Model"
 	headerUpstreamModel = "X-Gateway-Upstream-Model"

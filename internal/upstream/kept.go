@@ -25,6 +25,7 @@ const (
 type kept struct {
 	status int
 	stands int // the status that it counts as: another than its own for a stream that is refused (FO-11)
+	class  class
 	header http.Header
 	body   []byte
 }
@@ -38,7 +39,7 @@ func keepRefused(response *http1.Response, head []byte, stands int) *kept {
 	defer stop.Stop()
 	defer response.Body.Close()
 	rest, _ := io.ReadAll(io.LimitReader(response.Body, int64(keptLimit-len(head))))
-	return &kept{response.Status, stands, response.Header, append(head[:len(head):len(head)], rest...)}
+	return &kept{status: response.Status, stands: stands, header: response.Header, body: append(head[:len(head):len(head)], rest...)}
 }
 
 // answer is the response as one to relay.

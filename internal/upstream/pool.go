@@ -13,7 +13,6 @@ import (
 	"shunt/internal/anthropic"
 	"shunt/internal/clock"
 	"shunt/internal/pool"
-	"shunt/internal/secret"
 )
 
 // Pool is an upstream of several accounts of one provider.
@@ -47,33 +46,6 @@ func NewPool(o PoolOptions) *Pool {
 	return &Pool{o.Transport.endpoint(o.Base), o.Name, o.Scheduler, accounts, o.Transport, o.Clock, o.Log}
 }
 
-// attempt is one account's turn at a request.
-type attempt struct {
-	pool.Candidate
-	account   *account.Account
-	token     secret.String
-	sent      time.Time
-	detour    bool // another account was throttled: this turn does not move the session
-	resent    bool
-	waited    bool // the resend came after a throttle's wait
-	refreshed bool
-	fresh     bool // dial anew
-	throttle  *kept
-	until     time.Time // the throttle's end
-}
-
-// mayRepeat decides whether the same account gets the same request once more (FO-0): one resend, and one with a renewed
-// token. What follows a renewed token is never waited for or resent again (FO-4).
-func (a *attempt) mayRepeat(after step) bool {
-	switch after {
-	case resendOnce, waitOrMove:
-		return !a.resent && !a.refreshed
-	case refreshFirst:
-		return !a.refreshed && a.account.Refreshable()
-	}
-	return false
-}
-
 // emptyPool is the failure of a pool that has no account to try: it is at its caps (CAP-4), empty, or switched off (ACC-5).
 // Missing are those that it would have if they were in the account store (CFG-23).
 func (p *Pool) emptyPool(v pool.Verdict, missing []string) *Failure {
@@ -99,7 +71,7 @@ func (p *Pool) emptyPool(v pool.Verdict, missing []string) *Failure {
 		message = fmt.Sprintf("every account of provider '%s' is paused or disabled: resume one with `shunt accounts resume`, "+
 			"or remove `disabled = true` from one in the configuration", p.name)
 	}
-	return &Failure{Status: http.StatusServiceUnavailable, Type: anthropic.TypeAPI, Message: message, Final: true, telling: emptyPool}
+	return &Failure{Status: http.StatusServiceUnavailable, Type: anthropic.TypeAPI, Message: message, Final: true, telling: emptyPool, reason: "no_account"}
 }
 
 // shownAtOnce is the wait from which a client is told not to try again: it would hang instead of showing what is wrong.
@@ -110,7 +82,8 @@ func (p *Pool) capped(eligible time.Time) *Failure {
 	wait := max(eligible.Sub(p.clock.Now()), time.Second)
 	return &Failure{
 		Status: http.StatusTooManyRequests, Type: anthropic.TypeRateLimit,
-		Message:    fmt.Sprintf("all selectable accounts for provider '%s' are at their max_utilization cap for this request", p.name),
-		RetryAfter: wait, Final: wait > shownAtOnce, telling: limited,
+		Message: fmt.Sprintf("all selectable accounts for provider '%s' are at their max_utilization cap for this request, the first is back in %s",
+			p.name, inWords(wait)),
+		RetryAfter: wait, Final: wait > shownAtOnce, telling: limited, reason: "capped",
 	}
 }

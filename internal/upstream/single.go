@@ -38,7 +38,7 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 		c.set = []field{plainAnswer}
 	}
 	response, err := s.ask(r, c)
-	if err != nil && !errors.Is(err, http1.ErrPatience) && !errors.Is(err, http1.ErrAnswer) && !r.gone() {
+	if err != nil && mayResendAfter(err) && !r.gone() {
 		c.fresh = true
 		response, err = s.ask(r, c)
 	}
@@ -51,12 +51,13 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 	case errors.Is(err, http1.ErrPatience):
 		return Outcome{Failure: noHeadersInTime}
 	case err != nil:
-		reason, what := unreachable, "broke off before it answered: the log of shunt says how"
-		switch {
-		case errors.Is(err, http1.ErrNoConnection):
-			reason, what = hostDown, "cannot be reached: check the network and the provider's base_url"
-		case errors.Is(err, http1.ErrAnswer):
-			reason, what = unreadable, "sent what is no answer: check that its base_url leads to it"
+		reason, _ := classifyError(err)
+		what := "closed the connection before it responded: the log of shunt says how"
+		switch reason {
+		case hostDown:
+			what = "cannot be reached: check the network and the provider's base_url"
+		case unreadable:
+			what = "sent something other than an HTTP response, or only the beginning of one: check that its base_url leads to it"
 		}
 		if !r.next { // else the chain tells
 			r.Record.Rotations = append(r.Record.Rotations, observe.Rotation{From: s.name, Reason: reason.String(), Error: cause(err)})
@@ -85,6 +86,12 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 	})
 	r.record(response.Status, result)
 	return Outcome{Broken: result.Broken}
+}
+
+// mayResendAfter reports whether a request that got no response may be sent once more (CHN-3b, FO-0a).
+func mayResendAfter(err error) bool {
+	class, failure := classifyError(err)
+	return class == hostDown || class == unreachable && mayResend(failure)
 }
 
 func (s *Single) ask(r *Request, c call) (*http1.Response, error) {

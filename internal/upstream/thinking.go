@@ -12,7 +12,7 @@ var thinkingBound = []string{"claude-sonnet-5-5"}
 
 // losesThinking reports whether a request's answer suffers if the earlier turns came from another account.
 func losesThinking(r *Request) bool {
-	return bindsThinking(r.Model) && !strings.HasSuffix(r.Path, "/count_tokens") && carriesThinking(r.Body.Bytes())
+	return bindsThinking(r.Model) && !r.countsTokens() && carriesThinking(r.Body.Bytes())
 }
 
 func bindsThinking(model string) bool {

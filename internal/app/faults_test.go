@@ -1,0 +1,202 @@
+package app_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"shunt/internal/anthropic"
+	"shunt/internal/sim"
+)
+
+// hangUp has the provider say something that is not a whole head and then close the connection.
+func hangUp(said string) sim.Fault {
+	return sim.Respond(func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err == nil {
+			io.WriteString(c, said)
+			c.Close()
+		}
+	})
+}
+
+// FO-0a: a request that may be running is not sent again to the account that has it, and to at most one other.
+func TestRequestThatMayBeRunning(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fault sim.Fault
+		calls []string // to ten accounts, each of which fails like this
+	}{
+		{"reset at once", sim.ResetConnection(), []string{"a", "a", "b", "b"}},
+		{"reset later than a second after it was sent", sim.ResetConnection().After(1100 * time.Millisecond), []string{"a", "b"}},
+		{"closed after a 1xx", hangUp("HTTP/1.1 100 Continue\r\n\r\n"), []string{"a", "b"}},
+		{"closed after half a head", hangUp("HTTP/1.1 200 OK\r\nContent-Ty"), []string{"a", "b"}},
+		{"not HTTP", hangUp("SSH-2.0-OpenSSH_9.9\r\n"), []string{"a", "b"}},
+		{"500", sim.ServerError(500), []string{"a", "b"}},
+		{"529", sim.Overloaded(), []string{"a", "b"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, sim.Config{Accounts: accountsOf(10)}, poolOf(""), func(w *world) {
+				w.provider.Inject("", c.fault)
+				w.ask("", plainModel, true)
+				if calls := w.calls(0); !slices.Equal(calls, c.calls) {
+					w.Errorf("calls %v, want %v", calls, c.calls)
+				}
+			})
+		})
+	}
+}
+
+// FO-0a, CHN-3b: the same for an upstream with one credential.
+func TestSingleRequestThatMayBeRunning(t *testing.T) {
+	for calls, fault := range map[int]sim.Fault{
+		1: hangUp("HTTP/1.1 200 OK\r\nContent-Ty"),
+		2: sim.ResetConnection(),
+	} {
+		inWorld(t, paid, singleOf(apiKey), func(w *world) {
+			w.provider.Inject("", fault)
+			r := w.ask("", plainModel, true)
+			if got := len(w.provider.Requests()); r.status != 502 || got != calls {
+				w.Errorf("%d after %d requests, want 502 after %d", r.status, got, calls)
+			}
+		})
+	}
+}
+
+// FO-0c: one bad request does not empty a pool, and does not make the sessions pile up.
+func TestOneBadRequest(t *testing.T) {
+	for name, fault := range map[string]sim.Fault{
+		"reset": sim.ResetConnection(), "500": sim.ServerError(500), "half a head": hangUp("HTTP/1.1 200 OK\r\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, sim.Config{Accounts: accountsOf(10)}, poolOf(""), func(w *world) {
+				homes := map[string]string{}
+				for i := range 40 {
+					s := fmt.Sprint("s-", i)
+					homes[s] = w.mustServe(s, plainModel)
+				}
+				w.provider.Inject("", fault.Model("poison"))
+				for range 5 { // its client tries again, and again
+					before := w.seen()
+					w.ask("bad", "claude-poison", true)
+					accounts := w.calls(before)
+					slices.Sort(accounts)
+					if accounts = slices.Compact(accounts); len(accounts) > 2 {
+						w.Errorf("tried %v", accounts)
+					}
+				}
+				for s, home := range homes {
+					if by := w.mustServe(s, plainModel); by != home && w.state(home).Cooldown == 0 {
+						w.Errorf("%s is served by %s, its home %s is free", s, by, home)
+					}
+				}
+				time.Sleep(31 * time.Second)
+				for s, home := range homes {
+					w.wants(s, w.mustServe(s, plainModel), home)
+				}
+			})
+		})
+	}
+}
+
+// FO-0c: an account that alone fails a request cools down for 30 s, and so does one that fails two in a row; where a second
+// account fails the same request, it is 2 s for both.
+func TestWhoIsAtFault(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
+		w.provider.Inject("a", sim.ServerError(500).Times(1))
+		w.ask("", plainModel, true)
+		w.wants("another account served it", w.state("a").Cooldown, 30*time.Second)
+	})
+	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
+		w.provider.Inject("", sim.ServerError(500).Times(2))
+		w.ask("", plainModel, true)
+		w.wants("both failed: a", w.state("a").Cooldown, 2*time.Second)
+		w.wants("both failed: b", w.state("b").Cooldown, 2*time.Second)
+		w.wants("both failed: c", w.state("c").Cooldown, time.Duration(0))
+	})
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+		w.provider.Inject("a", sim.ServerError(500).Times(2))
+		w.ask("", plainModel, true)
+		w.wants("the only account", w.state("a").Cooldown, 2*time.Second)
+		time.Sleep(3 * time.Second)
+		w.ask("", plainModel, true)
+		w.wants("twice in a row", w.state("a").Cooldown, 30*time.Second)
+	})
+}
+
+// The table: a 401 about the request gets one other account, and costs no account anything.
+func TestUnauthorizedRequest(t *testing.T) {
+	refused := sim.Failure(http.StatusUnauthorized, anthropic.TypeInvalidRequest, "this beta needs another plan")
+	inWorld(t, sim.Config{Accounts: accountsOf(4)}, poolOf(""), func(w *world) {
+		w.provider.Inject("", refused)
+		r := w.ask("", plainModel, true)
+		if calls := w.calls(0); r.status != 401 || !strings.Contains(r.body, "another plan") || !slices.Equal(calls, []string{"a", "b"}) {
+			w.Errorf("%d, calls %v: %s", r.status, calls, r.body)
+		}
+		for _, s := range w.app.Pool("anthropic") {
+			w.wants(s.Name+" cools down for", s.Cooldown, time.Duration(0))
+		}
+		w.wants("refreshes", len(w.refreshes()), 0)
+
+		w.provider.Clear("")
+		w.provider.Inject("a", refused)
+		w.provider.Inject("b", refused)
+		w.provider.Inject("c", refused)
+		for range 4 {
+			w.ask("", plainModel, true)
+		}
+		w.wants("a cools down for", w.state("a").Cooldown, time.Duration(0))
+	})
+}
+
+// The table: a page of the provider's front is not shown to a client.
+func TestChallengePage(t *testing.T) {
+	page := func(status int, header, value string) sim.Fault {
+		return sim.Respond(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(header, value)
+			w.Header().Set("Content-Type", "text/html; charset=UTF-8")
+			w.WriteHeader(status)
+			io.WriteString(w, "<!DOCTYPE html><title>Just a moment...</title>")
+		})
+	}
+	for name, fault := range map[string]sim.Fault{
+		"403, mitigated":  page(403, "Cf-Mitigated", "challenge"),
+		"403, cloudflare": page(403, "Server", "cloudflare"),
+		"502, cloudflare": page(502, "Server", "cloudflare"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
+				w.provider.Inject("a", fault.Times(1))
+				r := w.ask("", plainModel, true)
+				if r.status != 200 || r.account != "b" || w.state("a").Cooldown != 30*time.Second {
+					w.Errorf("%d by %q, a cools down for %v", r.status, r.account, w.state("a").Cooldown)
+				}
+				w.provider.Inject("", fault)
+				r = w.ask("", plainModel, true)
+				if r.status != 502 || strings.Contains(r.body, "<") || !strings.Contains(r.body, "web page") {
+					w.Errorf("%d: %s", r.status, r.body)
+				}
+				w.wants("needs a login", w.conditions(), "")
+			})
+		})
+	}
+}
+
+// FO-6: a wait for a throttled account ends when another one is available, which then gets the request.
+func TestWaitEndsWhenAnotherRecovers(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
+		session := w.sessionAt("a")
+		w.provider.Inject("b", sim.Overloaded().Times(1)) // 5 s
+		w.mustServe(w.other(session, "b"), plainModel)
+		w.provider.Inject("a", sim.Throttled("60").Times(1))
+		r := w.ask(session, plainModel, true)
+		if r.status != 200 || r.account != "b" || r.took != 5*time.Second {
+			w.Errorf("%d by %q after %v", r.status, r.account, r.took)
+		}
+		w.wants("moved", w.last().Move == nil, true)
+	})
+}
