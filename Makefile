@@ -1,6 +1,6 @@
-# The work of the project, one target each. Everything needs Go; `test` and `e2e` also need Node.js with npm.
+# The work of the project, one target each. Everything needs Go; `test`, `e2e` and `soak` also need Node.js with npm.
 
-.PHONY: build demo unit test e2e bench bench-peers
+.PHONY: build demo static unit test e2e soak bench bench-peers
 
 # One static binary; its version comes from the commit it is built from. Without what only a debugger reads it is a third smaller.
 build:
@@ -10,11 +10,15 @@ build:
 demo: build
 	./shunt demo
 
-# Format, vet, staticcheck, all tests with the race detector.
+# Format, vet, staticcheck.
+static:
+	go run ./scripts/verify static
+
+# These and all tests with the race detector.
 unit:
 	go run ./scripts/verify unit
 
-# All that a change must pass: unit, every fuzz target for a few seconds, then the real clients.
+# All that a change must pass: unit, every fuzz target for a few seconds, the real clients, a minute of the soak.
 test:
 	scripts/install
 	go run ./scripts/verify test
@@ -22,6 +26,12 @@ test:
 e2e:
 	scripts/install
 	go run ./scripts/verify e2e
+
+# Sessions against ten accounts with all kinds of faults, for SOAK. With SEED, the requests and faults of an earlier run.
+SOAK = 10m
+soak:
+	scripts/install
+	cd e2e && go test -count=1 -v -timeout=0 -run='^TestSoak$$' . -soak=$(SOAK) $(if $(SEED),-soak.seed=$(SEED))
 
 # shunt beside a bare reverse proxy, printed and written to bench/RESULTS.md. FOR is the length of one measurement; ROWS, a
 # regular expression, takes only some and writes nothing.

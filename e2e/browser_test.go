@@ -19,11 +19,11 @@ import (
 
 const dashboardToken = "a-dashboard-token-of-some-length"
 
-// openBrowser starts Debian's Chromium with a profile of its own, on loopback only.
+// openBrowser starts Chromium with a profile and a home of its own, on loopback only.
 func openBrowser(t *testing.T) context.Context {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath("/usr/bin/chromium"), chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.ExecPath("chromium"), chromedp.UserDataDir(t.TempDir()), chromedp.Env("HOME="+t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-sync", true), chromedp.Flag("no-first-run", true), chromedp.WindowSize(1280, 900),
 	)

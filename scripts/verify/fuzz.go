@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os/exec"
 	"strings"
 )
 
@@ -17,7 +16,7 @@ func fuzz() count {
 	}
 	c := count{what: fmt.Sprintf("%d fuzz targets, %v each", len(targets), fuzzTime)}
 	for _, t := range targets {
-		out, err := exec.Command("go", "test", "-run=^$", "-fuzz=^"+t.name+"$", "-fuzztime="+fuzzTime.String(), "-fuzzminimizetime=10x", t.pkg).CombinedOutput()
+		out, err := output("go", "test", "-run=^$", "-fuzz=^"+t.name+"$", "-fuzztime="+fuzzTime.String(), "-fuzzminimizetime=10x", t.pkg)
 		if err != nil && !onlyOutOfTime(out) {
 			c.failed++
 			fmt.Printf("FAIL   %s %s\n%s", t.pkg, t.name, out)
@@ -40,7 +39,7 @@ type target struct{ pkg, name string }
 // fuzzTargets lists the fuzz targets of the module. go test -list prints names without their package unless it is asked
 // for events.
 func fuzzTargets() ([]target, error) {
-	out, err := exec.Command("go", "test", "-json", "-list=^Fuzz", "./...").Output()
+	out, err := output("go", "test", "-json", "-list=^Fuzz", "./...")
 	if err != nil {
 		return nil, fmt.Errorf("list fuzz targets: %w", err)
 	}

@@ -1,8 +1,9 @@
 // Command verify runs the project's checks and counts what ran, so that nothing passes by not running. A skipped test
 // counts as failed. The last line of its output is "N passed, N failed", and the exit code tells the same.
 //
-//	go run ./scripts/verify unit    format, vet, staticcheck, tests with the race detector, budgets of allocations
-//	go run ./scripts/verify test    the same, then a short run of every fuzz target, then the end-to-end tests
+//	go run ./scripts/verify static  format, vet, staticcheck
+//	go run ./scripts/verify unit    the same, then tests with the race detector, budgets of allocations
+//	go run ./scripts/verify test    the same, then a short run of every fuzz target, the end-to-end tests, and a minute of the soak
 //	go run ./scripts/verify e2e     the end-to-end tests alone
 //
 // It is run from the root of the repository; scripts/install has put there what the tests need.
@@ -10,6 +11,7 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"time"
 )
@@ -34,17 +36,19 @@ const fuzzTime = 5 * time.Second
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: verify unit|test|e2e")
+		fmt.Fprintln(os.Stderr, "usage: verify static|unit|test|e2e")
 		os.Exit(2)
 	}
 	static := []stage{{"gofumpt", gofumpt}, {"vet", vet}, {"staticcheck", staticcheck}}
-	e2e := stage{"e2e", func() count { return goTest("e2e", "-count=1", "-timeout=5m", "./...") }}
+	e2e := stage{"e2e", func() count { return goTest("e2e", "-count=1", "-timeout=8m", "-skip=^TestSoak$", ".") }}
 	var stages []stage
 	switch os.Args[1] {
+	case "static":
+		stages = static
 	case "unit":
 		stages = append(static, stage{"unit", func() count { return unit() }}, stage{"allocations", allocations}, stage{"bench", benchModule})
 	case "test":
-		stages = append(static, stage{"unit", func() count { return unit("-shuffle=on") }}, stage{"allocations", allocations}, stage{"bench", benchModule}, stage{"fuzz", fuzz}, e2e)
+		stages = append(static, stage{"unit", func() count { return unit("-shuffle=on") }}, stage{"allocations", allocations}, stage{"bench", benchModule}, stage{"fuzz", fuzz}, e2e, stage{"soak", soak})
 	case "e2e":
 		stages = []stage{e2e}
 	default:
@@ -64,7 +68,16 @@ func unit(flags ...string) count {
 // pools drop what they hold.
 func allocations() count { return goTest(".", "-count=1", "-run=^TestAllocations", "./internal/...") }
 
-func benchModule() count { return goTest("bench", "./...") }
+// soak runs a minute of what `make soak` runs for ten. The seed is printed, to run the same requests and faults again.
+func soak() count {
+	seed := rand.Uint64N(1_000_000) + 1
+	fmt.Printf("seed %d\n", seed)
+	c := goTest("e2e", "-count=1", "-timeout=5m", "-run=^TestSoak$", ".", "-soak=1m", fmt.Sprintf("-soak.seed=%d", seed))
+	c.what += fmt.Sprintf(", 1 minute, seed %d", seed)
+	return c
+}
+
+func benchModule() count { return goTest("bench", "-count=1", "./...") }
 
 // report runs the stages, all of them even after a failure, and prints the summary.
 func report(stages []stage) bool {

@@ -10,10 +10,17 @@ import (
 )
 
 // gofumpt fails on files that it would change, in all modules.
-func gofumpt() count {
-	out, err := exec.Command("go", "tool", "gofumpt", "-l", ".").CombinedOutput()
+func gofumpt() count { return listsNothing("go", "tool", "gofumpt", "-l", ".") }
+
+// listsNothing runs a tool that lists the files it would change.
+func listsNothing(name string, args ...string) count {
+	out, err := output(name, args...)
 	os.Stdout.Write(out)
-	if err != nil || len(bytes.TrimSpace(out)) > 0 {
+	if err != nil {
+		fmt.Printf("%s: %v\n", name, err)
+		return count{failed: 1, what: "the formatter failed"}
+	}
+	if len(bytes.TrimSpace(out)) > 0 {
 		return count{failed: 1, what: "files need `go tool gofumpt -w`"}
 	}
 	return count{passed: 1, what: "all modules"}
@@ -25,7 +32,7 @@ func vet() count {
 
 // staticcheck is a tool of the main module; the nested ones are checked by the same binary.
 func staticcheck() count {
-	path, err := exec.Command("go", "tool", "-n", "staticcheck").Output()
+	path, err := output("go", "tool", "-n", "staticcheck")
 	if err != nil {
 		return count{failed: 1, what: fmt.Sprintf("building it: %v", err)}
 	}
@@ -47,4 +54,12 @@ func inModules(name string, args ...string) count {
 	}
 	c.what = fmt.Sprintf("%d modules", len(modules))
 	return c
+}
+
+// output runs a command and returns its standard output. Only that and the exit code say what a tool found: its standard
+// error is shown, and also carries what is not a finding, such as the go command's downloads.
+func output(name string, args ...string) ([]byte, error) {
+	cmd := exec.Command(name, args...)
+	cmd.Stderr = os.Stdout
+	return cmd.Output()
 }
