@@ -1,0 +1,187 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"shunt/internal/sim"
+)
+
+// The headers by which a response shows where it belongs: the provider returns the request's echo, and the account whose
+// token it received.
+const (
+	echoHeader    = "X-Soak-Echo"
+	accountHeader = "X-Soak-Account"
+)
+
+// echoing is the provider with these headers on every response, whatever fault hits it.
+func echoing(p http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if token := strings.Split(r.Header.Get("Authorization"), "-"); len(token) > 4 { // sk-ant-oat01-NAME-...
+			w.Header().Set(accountHeader, token[3])
+		}
+		w.Header().Set(echoHeader, r.Header.Get(echoHeader))
+		p.ServeHTTP(w, r)
+	})
+}
+
+// load is a number of sessions that send requests to a gateway, and what they have seen.
+type load struct {
+	url    string
+	client *http.Client
+
+	mu       sync.Mutex
+	total    int
+	byStatus map[int]int
+	answered int
+	served   map[string]int // responses of status 200, by x-shunt-account
+	aborted  int            // streams that ended before their end
+	left     int            // streams that the client left
+	problems []string       // the first few
+	wrong    int            // how many there are
+}
+
+func newLoad(url string, sessions int) *load {
+	transport := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: sessions}
+	return &load{url: url, client: &http.Client{Transport: transport}, byStatus: map[int]int{}, served: map[string]int{}}
+}
+
+// requestTimeout is far more than any fault takes: a request that reaches it hangs.
+const requestTimeout = 60 * time.Second
+
+// run has the sessions send requests until the context ends, and returns when the last of them has its response.
+func (l *load) run(ctx context.Context, sessions int, seed uint64) {
+	var all sync.WaitGroup
+	for i := range sessions {
+		all.Go(func() {
+			rng := rand.New(rand.NewPCG(seed, uint64(i)))
+			session := ""
+			for n := 0; ctx.Err() == nil; n++ {
+				if n%20 == 0 {
+					session = fmt.Sprintf("soak-%d-%d-%016x", i, n, rng.Uint64())
+				}
+				l.send(session, rng)
+				select {
+				case <-time.After(time.Duration(rng.IntN(500)) * time.Millisecond):
+				case <-ctx.Done():
+				}
+			}
+		})
+	}
+	all.Wait()
+	l.client.CloseIdleConnections()
+}
+
+// send sends one request, which no other equals, and checks the response. It reports whether that was an answer to its end.
+func (l *load) send(session string, rng *rand.Rand) bool {
+	echo := fmt.Sprintf("%016x%016x", rng.Uint64(), rng.Uint64())
+	size := 512 + rng.IntN(16<<10)
+	if rng.IntN(50) == 0 {
+		size = 300 << 10
+	}
+	stream := rng.IntN(5) > 0
+	body := fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"%s %s"}],"metadata":{"user_id":"{\"account_uuid\":\"of the client\"}"},"max_tokens":400,"stream":%v}`,
+		model, echo, strings.Repeat("soak ", size/5), stream)
+	leaves := stream && rng.IntN(25) == 0
+
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, l.url+sim.MessagesPath+"?beta=true", strings.NewReader(body))
+	if err != nil {
+		panic(err) // of a URL that every request uses
+	}
+	r.Header = http.Header{
+		"Content-Type": {"application/json"}, "Anthropic-Version": {"2023-06-01"}, "Authorization": {"Bearer " + clientToken},
+		"X-Claude-Code-Session-Id": {session}, echoHeader: {echo},
+	}
+	response, err := l.client.Do(r)
+	if err != nil {
+		l.count(0, "", "no response: %v", err)
+		return false
+	}
+	defer response.Body.Close()
+	account := response.Header.Get("X-Shunt-Account")
+	l.count(response.StatusCode, account, "")
+	if wrong := misplaced(response, account, echo); wrong != "" {
+		l.problem("status %d: %s", response.StatusCode, wrong)
+	}
+	if leaves && response.StatusCode == http.StatusOK {
+		_, _ = response.Body.Read(make([]byte, 1))
+		cancel()
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.left++
+		return false
+	}
+	return l.check(response, body)
+}
+
+// misplaced says why a response does not belong to the request of the echo, or to the account that it names.
+func misplaced(response *http.Response, account, echo string) string {
+	got, from := response.Header[echoHeader], response.Header.Get(accountHeader)
+	switch {
+	case len(got) > 1 || len(got) == 1 && got[0] != echo:
+		return fmt.Sprintf("it is the response to request %q, not %q", got, echo)
+	case len(got) == 0 && (account != "" || response.StatusCode == http.StatusOK):
+		return "it does not show which request it belongs to"
+	case account != "" && account != from:
+		return fmt.Sprintf("x-shunt-account is %q, the upstream saw the token of %q", account, from)
+	}
+	return ""
+}
+
+// check reads the response to its end. What faults may lead to is counted; all else is a problem.
+func (l *load) check(response *http.Response, body string) bool {
+	answer, err := sim.ReadAnswer(response)
+	if err == nil {
+		err = answer.Verify([]byte(body))
+	}
+	var refusal *sim.Refusal
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case err == nil:
+		l.answered++
+		return true
+	case errors.Is(err, context.DeadlineExceeded):
+		l.note("status %d: it hangs", response.StatusCode)
+	case errors.Is(err, sim.ErrCut), errors.As(err, &refusal) && refusal.Status == http.StatusOK && answer.ID != "":
+		l.aborted++
+	case refusal != nil && (refusal.Status == http.StatusOK || refusal.Status == http.StatusTooManyRequests || refusal.Status >= 500):
+	default:
+		l.note("status %d: %v", response.StatusCode, err)
+	}
+	return false
+}
+
+func (l *load) count(status int, account, format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.total++
+	l.byStatus[status]++
+	if status == http.StatusOK && account != "" {
+		l.served[account]++
+	}
+	if format != "" {
+		l.note(format, args...)
+	}
+}
+
+func (l *load) problem(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.note(format, args...)
+}
+
+// note keeps a problem. The caller holds the lock.
+func (l *load) note(format string, args ...any) {
+	if l.wrong++; l.wrong <= 10 {
+		l.problems = append(l.problems, fmt.Sprintf(format, args...))
+	}
+}
