@@ -1,4 +1,4 @@
-# The work of the project, one target each. Everything needs Go; `test`, `e2e` and `soak` also need Node.js with npm.
+# The work of the project, one target each. Everything needs Go; `test`, `e2e` and `soak` install what else they need: with root or sudo, on Debian or Ubuntu.
 
 .PHONY: build demo static unit test e2e soak bench bench-peers
 
@@ -27,7 +27,7 @@ e2e:
 	scripts/install
 	go run ./scripts/verify e2e
 
-# Sessions against ten accounts with all kinds of faults, for SOAK. With SEED, the requests and faults of an earlier run.
+# Sessions on ten accounts that all kinds of faults hit, for SOAK. SEED draws the requests and faults of an earlier run again.
 SOAK = 10m
 soak:
 	scripts/install

@@ -40,7 +40,7 @@ func main() {
 		os.Exit(2)
 	}
 	static := []stage{{"gofumpt", gofumpt}, {"vet", vet}, {"staticcheck", staticcheck}}
-	e2e := stage{"e2e", func() count { return goTest("e2e", "-count=1", "-timeout=8m", "-skip=^TestSoak$", ".") }}
+	e2e := stage{"e2e", func() count { return goTest("e2e", "-count=1", "-timeout=5m", "-skip=^TestSoak$", ".") }}
 	var stages []stage
 	switch os.Args[1] {
 	case "static":
