@@ -49,7 +49,7 @@ func TestOneBadRequest(t *testing.T) {
 			g := startGateway(t, p, newStore(t, p, names...), pool)
 			sessions := make([]string, 30)
 			serve := func(session string) string {
-				response := g.post(t, session, strings.NewReader(fmt.Sprintf(`{"model":%q,"max_tokens":20,"messages":[{"role":"user","content":"hi"}]}`, model)))
+				response := g.send(t, session, model)
 				if response.StatusCode != http.StatusOK {
 					t.Errorf("%s: %d", session, response.StatusCode)
 				}
@@ -60,7 +60,7 @@ func TestOneBadRequest(t *testing.T) {
 			}
 
 			p.Inject("", c.fault.Model(poison))
-			if status := g.status(t, "bad", poison); status < 500 {
+			if status := g.send(t, "bad", poison).StatusCode; status < 500 {
 				t.Errorf("the bad request: %d", status)
 			}
 			sent, hit := 0, map[string]bool{}
@@ -97,7 +97,7 @@ func TestOutageOfTheProvidersCheck(t *testing.T) {
 	p.Inject("", sim.Failure(http.StatusUnauthorized, anthropic.TypeAuthentication, "Invalid authentication credentials"))
 	g := startGateway(t, p, newStore(t, p, names...), pool)
 	for i := range 20 {
-		if status := g.status(t, fmt.Sprint("session-", i), model); status != http.StatusBadGateway {
+		if status := g.send(t, fmt.Sprint("session-", i), model).StatusCode; status != http.StatusBadGateway {
 			t.Errorf("request %d: %d", i, status)
 		}
 	}
@@ -117,7 +117,7 @@ func TestHugeModelName(t *testing.T) {
 	const requests = 24
 	for i := range requests {
 		body := fmt.Sprintf(`{"model":"%d-%s","max_tokens":20,"messages":[]}`, i, name)
-		if response := g.post(t, "session", strings.NewReader(body)); response.StatusCode != http.StatusBadRequest {
+		if response := g.post(t, "session", body); response.StatusCode != http.StatusBadRequest {
 			t.Errorf("a model of %d bytes: %d", len(name), response.StatusCode)
 		}
 	}

@@ -82,7 +82,7 @@ func limited(t *testing.T, first string, f sim.Fault) *gateway {
 	second := map[string]string{"a": "b", "b": "a"}[first]
 	p.Fill(second, anthropic.FiveHour, 0.985)
 	for i := 0; p.Counters(second).Requests == 0; i++ {
-		g.status(t, fmt.Sprint("session-", i), model)
+		g.send(t, fmt.Sprint("session-", i), model)
 	}
 	p.Inject("a", quotaHit(1800))
 	p.Inject("b", f)
@@ -153,7 +153,7 @@ func TestRefusals(t *testing.T) {
 					p.Fill("a", anthropic.FiveHour, 0.9)
 					p.Fill("b", anthropic.FiveHour, 0.9)
 				})
-				for i := 0; g.status(t, fmt.Sprintf("session-%d", i), model) == http.StatusOK && i < 20; i++ {
+				for i := 0; g.send(t, fmt.Sprint("session-", i), model).StatusCode == http.StatusOK && i < 20; i++ {
 				} // until both have reported what is used
 				return g
 			},
@@ -273,17 +273,16 @@ func (g *gateway) admin(t *testing.T, method, path, body string) []byte {
 	return content
 }
 
-// status sends a short request of a session and returns the status of the response.
-func (g *gateway) status(t *testing.T, session, model string) int {
+// send sends a short request of a session and returns the response, whose body has been read.
+func (g *gateway) send(t *testing.T, session, model string) *http.Response {
 	t.Helper()
-	response := g.post(t, session, strings.NewReader(fmt.Sprintf(`{"model":%q,"max_tokens":20,"messages":[{"role":"user","content":"hi"}]}`, model)))
-	return response.StatusCode
+	return g.post(t, session, fmt.Sprintf(`{"model":%q,"max_tokens":20,"messages":[{"role":"user","content":"hi"}]}`, model))
 }
 
-// post sends a request for inference and returns the response, whose body has been read.
-func (g *gateway) post(t *testing.T, session string, body io.Reader) *http.Response {
+// post is send with a body of one's own.
+func (g *gateway) post(t *testing.T, session, body string) *http.Response {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.url+sim.MessagesPath, body)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.url+sim.MessagesPath, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
