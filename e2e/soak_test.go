@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	soakFor  = flag.Duration("soak", 20*time.Second, "how long TestSoak sends requests")
+	soakFor  = flag.Duration("soak", time.Minute, "how long TestSoak sends requests")
 	soakSeed = flag.Uint64("soak.seed", 0, "the seed of its requests and faults; 0 draws one")
 )
 
