@@ -67,7 +67,7 @@ func TestOneBadRequest(t *testing.T) {
 			for _, r := range p.messages() {
 				if r.Model == poison {
 					sent++
-					hit[r.Account] = true
+					hit[accountOf(r.Header)] = true
 				}
 			}
 			if sent == 0 || sent > c.most || len(hit) > 2 {

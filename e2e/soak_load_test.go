@@ -23,12 +23,18 @@ const (
 // echoing is the provider with these headers on every response, whatever fault hits it.
 func echoing(p http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if token := strings.Split(r.Header.Get("Authorization"), "-"); len(token) > 4 { // sk-ant-oat01-NAME-...
-			w.Header().Set(accountHeader, token[3])
-		}
+		w.Header().Set(accountHeader, accountOf(r.Header))
 		w.Header().Set(echoHeader, r.Header.Get(echoHeader))
 		p.ServeHTTP(w, r)
 	})
+}
+
+// accountOf returns the account whose token the simulated provider received, which is sk-ant-oat01-NAME-...
+func accountOf(h http.Header) string {
+	if token := strings.Split(h.Get("Authorization"), "-"); len(token) > 4 {
+		return token[3]
+	}
+	return ""
 }
 
 // load is a number of sessions that send requests to a gateway, and what they have seen.
