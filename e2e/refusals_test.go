@@ -192,7 +192,7 @@ func TestRefusals(t *testing.T) {
 			start: func(t *testing.T) *gateway {
 				return pooled(t, "[server.access_control]\nallow_cidrs = [\"192.0.2.0/24\"]\n", nil)
 			},
-			says: []string{"your address may not use this gateway"},
+			says: []string{"does not accept requests from your address"},
 			most: 1,
 		},
 		{

@@ -58,7 +58,8 @@ func TestLoginIsLiveAtOnce(t *testing.T) {
 				w.wants("accounts", w.state(name).Name, name)
 				w.mustServe("", plainModel)
 			}
-			w.wants("served by both", w.mustServe("", plainModel) != w.mustServe("", plainModel), true)
+			first, second := w.mustServe("", plainModel), w.mustServe("", plainModel)
+			w.wants("served by both", first != second, true)
 			w.wants("removed", w.manage("DELETE", "accounts/claude/a", "").status, http.StatusOK)
 			w.wants("served by", w.mustServe("", plainModel), "b")
 			w.wants("served by", w.mustServe("", plainModel), "b")

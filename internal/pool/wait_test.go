@@ -146,9 +146,9 @@ func TestRampQueueFollowsTheAccounts(t *testing.T) {
 		for range 3 {
 			q.start()
 		}
-		time.Sleep(5*time.Second - 1)
+		time.Sleep(5*time.Second - time.Nanosecond)
 		q.expectServed("b is cooled", "1 a")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		q.expectServed("b has recovered", "1 a, 2 b")
 		g.pool.Observe(b, pool.Outcome{Sent: time.Now(), Event: pool.Overloaded, Cooldown: time.Hour})
 		q.expectServed("a is still worth waiting for", "1 a, 2 b")
