@@ -32,7 +32,7 @@ func (o ownTokens) in(value string) bool {
 	if o.plain(value) {
 		return true
 	}
-	if !strings.ContainsAny(value, " \t") { // most values; what follows is slower
+	if strings.IndexByte(value, ' ') < 0 && strings.IndexByte(value, '\t') < 0 { // most values; what follows is slower
 		return false
 	}
 	basic := false
