@@ -107,7 +107,9 @@ func (s *source) look(ctx context.Context) (news bool) {
 	d, version, err := s.read(ctx)
 	if _, bad := s.usable(); err != nil && bad == nil {
 		// A writer that does not rename leaves a file empty for a moment; a login is not given up for that.
+		s.disk.Unlock()
 		_ = clock.Clock{}.Sleep(ctx, settleTime)
+		s.disk.Lock()
 		d, version, err = s.read(ctx)
 	}
 	news, changed := s.learn(d, version, err)
