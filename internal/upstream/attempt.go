@@ -26,17 +26,17 @@ type attempt struct {
 	refreshed bool
 	fresh     bool // dial anew
 	throttle  *kept
-	wait      time.Duration // that the throttle asks for
+	wait      time.Duration // the throttle's retry-after
 	until     time.Time     // the end of that wait, with jitter
 }
 
-// soonAfter is how soon after a request was sent a connection may fail without the upstream having begun to work on it.
+// soonAfter is how soon after a request was sent a connection fails if the upstream has hardly begun to work on it.
 const soonAfter = time.Second
 
-// mayRepeat decides whether the same account gets the same request once more. There is one resend, and one with a renewed
-// token (FO-0); what follows a renewed token is never waited for or resent again (FO-4). A connection that failed allows
-// it only where the upstream is unlikely to be at work on the request: no part of a response came, and the connection was
-// an old one, or the request did not go out whole, or the failure came at once (FO-0a).
+// mayRepeat reports whether the request may be sent to the same account once more. There is one resend, and one with a
+// refreshed token (FO-0); after a refresh, nothing is waited for or resent again (FO-4). A failed connection allows a resend
+// only if the upstream is unlikely to be working on the request: no part of a response came, and the connection was reused,
+// the request was not fully sent, or the failure came at once (FO-0a).
 func (a *attempt) mayRepeat(r reply) bool {
 	once := !a.resent && !a.refreshed
 	switch r.class {
@@ -54,7 +54,7 @@ func mayResend(f *http1.SendError) bool {
 	return !f.Received && (f.Reused || !f.Sent || f.After <= soonAfter)
 }
 
-// reply is what one request to an upstream led to: a response for the client, or a class and what came with it.
+// reply is the result of one request to an upstream: a response that went to the client, or a class and what came with it.
 type reply struct {
 	answered bool
 	Outcome
@@ -137,8 +137,8 @@ func (x *exchange) relay(a *attempt, class class, response *http1.Response) repl
 	return reply{answered: true, Outcome: Outcome{Broken: result.Broken}}
 }
 
-// succeed notes that an account serves, when the head of its response goes to the client. That it counts tokens says nothing
-// about its messages (RTE-4).
+// succeed records that an account serves, when the head of its response goes to the client. A count of tokens says nothing
+// about messages (RTE-4).
 func (x *exchange) succeed(a *attempt) {
 	a.account.Confirm(a.token)
 	if x.counting {
@@ -155,7 +155,7 @@ func (x *exchange) succeed(a *attempt) {
 	}
 }
 
-// writeHeader sets the headers of a response from an account; a is nil where it is shown to come from none.
+// writeHeader sets the headers of a response from an account; a is nil if it must not show one.
 func (x *exchange) writeHeader(h, upstream http.Header, a *attempt) {
 	copyResponseHeader(h, upstream)
 	writeGatewayHeaders(h, x.name, x.r.Scan.Model, x.model)

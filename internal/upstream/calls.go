@@ -8,7 +8,7 @@ import (
 	"shunt/internal/observe"
 )
 
-// headersTooLate is the result of a call that was given up because no headers came; no class stands for it.
+// headersTooLate is the result of a call that was given up because no headers came in time; there is no class for it.
 const headersTooLate = "header_timeout"
 
 // call notes that an upstream is called.
@@ -49,7 +49,7 @@ func (r *Request) meant(class class, relayed bool) {
 	}
 }
 
-// streamFailed notes that the response of the latest call, which is relayed, has an error event: it is no success (OBS-1).
+// streamFailed records that the response of the latest call, which was relayed, has an error event: it is not a success (OBS-1).
 func (r *Request) streamFailed() {
 	if c := &r.Record.Calls[len(r.Record.Calls)-1]; c.Result == success.String() {
 		c.Result = observe.ResultStreamError

@@ -81,7 +81,7 @@ func origin(u *url.URL) string {
 }
 
 // telling is how much the end of an upstream's attempts tells the client, when a chain is used up (CHN-2). Of equals the
-// first counts, but of several 429s the one that recovers soonest.
+// first counts, except that of several 429s the one that recovers soonest does.
 type telling uint8
 
 const (
@@ -118,7 +118,7 @@ func (o *Outcome) telling() telling {
 	return stops
 }
 
-// recoversBefore reports whether the upstream of a 429 serves again sooner than another's, as far as both say when.
+// recoversBefore reports whether both 429s say when their upstreams serve again, and o's does so sooner.
 func (o *Outcome) recoversBefore(other *Outcome) bool {
 	wait, known := o.recovery()
 	otherWait, otherKnown := other.recovery()

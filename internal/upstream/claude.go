@@ -18,7 +18,7 @@ type class uint8
 
 const (
 	success             class = iota // 2xx
-	passed                           // a response about the request: it is the client's
+	passed                           // a response about the request, which the client gets
 	fableRejected                    // the Fable week is used up, and the request is for Fable
 	rejected                         // a quota window is used up
 	throttled                        // a 429 that names no window
@@ -27,7 +27,7 @@ const (
 	credentialRefused                // a 403 about the credential
 	overloaded                       // 529
 	serverError                      // any other 5xx
-	challenged                       // a web page of the provider's front in place of a response
+	challenged                       // a web page of the provider's front proxy in place of a response
 	unreachable                      // the connection failed before any part of a response
 	unreadable                       // it failed in the middle of a response's head, or what came is not HTTP
 	hostDown                         // there was no connection
@@ -95,7 +95,7 @@ var claudeRules = [classes]rule{
 	serverError:         {event: pool.ServerError, cooldown: fixed(30 * time.Second), then: nextAccount, fault: true, messages: true},
 	challenged:          {event: pool.ServerError, cooldown: fixed(30 * time.Second), then: nextAccount, fault: true, messages: true},
 	unreachable:         {event: pool.Transport, cooldown: fixed(30 * time.Second), then: resendOnce, fault: true},
-	unreadable:          {event: pool.ServerError, cooldown: fixed(30 * time.Second), then: nextAccount, fault: true}, // it may be at work on the request
+	unreadable:          {event: pool.ServerError, cooldown: fixed(30 * time.Second), then: nextAccount, fault: true}, // it may be working on the request
 	hostDown:            {event: pool.HostDown, cooldown: fixed(5 * time.Second), then: resendOnce, fault: true},
 	unresolved:          {event: pool.Unresolved, cooldown: fixed(300 * time.Second), then: nextAccount},
 	loginNeeded:         {event: pool.LoginNeeded, cooldown: fixed(300 * time.Second), then: nextAccount},
@@ -155,7 +155,7 @@ func classifyRefusal(kind anthropic.ErrorType) (_ class, status int) {
 	return serverError, http.StatusInternalServerError
 }
 
-// inspect looks into the body where the status alone does not tell what a response means.
+// inspect looks into the body where the status alone does not decide what a response means.
 func inspect(c class, response *http1.Response) class {
 	front := isFront(response.Header) && (response.Status == http.StatusForbidden || response.Status >= 500)
 	if !front && response.Status != http.StatusForbidden && c != unauthorized {
@@ -173,8 +173,8 @@ func inspect(c class, response *http1.Response) class {
 	return c
 }
 
-// isFront reports whether a response names the proxy in front of the provider, which answers in its place when it takes a
-// client for a robot or cannot reach the provider itself.
+// isFront reports whether a response names the proxy in front of the provider, which responds in its place when it takes a
+// client for a robot or cannot reach the provider.
 func isFront(h http.Header) bool {
 	return h["Cf-Mitigated"] != nil || strings.EqualFold(h.Get("Server"), "cloudflare")
 }
@@ -191,8 +191,8 @@ func refusesRequest(body []byte) bool {
 	return ok && kind != "" && kind != anthropic.TypeAuthentication
 }
 
-// classifyError returns what the lack of a response means. A connection that failed in the middle of one is not to be tried
-// again: the upstream has the request, and may be at work on it (FO-0a).
+// classifyError returns what the lack of a response means. A connection that failed in the middle of one is final for the
+// account: the upstream has the request, and may be working on it (FO-0a).
 func classifyError(err error) (class, *http1.SendError) {
 	var failure *http1.SendError
 	switch {

@@ -57,10 +57,10 @@ type Request struct {
 
 const sessionHeader = "X-Claude-Code-Session-Id"
 
-// SessionOf returns the conversation that a request says it belongs to, as far as its header tells.
+// SessionOf returns the session that a request's header names; zero if it names none.
 func SessionOf(h http.Header) pool.Session { return pool.SessionOf(h.Get(sessionHeader)) }
 
-// Identify notes the conversation that the request belongs to: what its header says, or else its body once that is scanned
+// Identify records the session that the request's header names or else, once the body is scanned, the one that its body names
 // (SES-1).
 func (r *Request) Identify() {
 	if r.Session != 0 {
@@ -134,7 +134,7 @@ type Failure struct {
 	RetryAfter time.Duration // zero: not said
 
 	telling telling
-	reason  string // in one word, for the log of a chain that goes on; empty: the upstream could not be reached
+	reason  string // in one word, for the log of a chain that continues; empty: the upstream could not be reached
 	cause   string // what the network said, where there was no answer
 }
 
@@ -181,10 +181,10 @@ func (r *Request) record(status int, result relay.Result) {
 	}
 }
 
-// ErrShutdown is the cause with which the contexts of requests end that shunt does not let finish.
+// ErrShutdown is the cause with which shunt, when it stops, ends the contexts of requests that have not finished.
 var ErrShutdown = errors.New("shunt is shutting down")
 
-// departure returns why a request ended before its response did, which is the client's doing unless it is shunt's own.
+// departure returns why a request ended before its response did: its client left, unless shunt is stopping.
 func (r *Request) departure() observe.End {
 	if errors.Is(context.Cause(r.Client.Context()), ErrShutdown) {
 		return observe.Shutdown

@@ -10,15 +10,15 @@ import (
 	"shunt/internal/anthropic"
 )
 
-// informs ranks the responses that a request collected, the most informative highest (FO-8). A class without a rank has no
-// response that a client may see: none came, or it is about the pool's own credential (FO-8b), or it is a page of the
-// provider's front.
+// informs ranks the classes of the responses that a request collected, the most informative highest (FO-8). A class without a
+// rank has no response that a client may see: there was none, it is about the pool's own credential (FO-8b), or it is a web
+// page of the provider's front proxy.
 var informs = [classes]uint8{
 	requestUnauthorized: 1, serverError: 2, overloaded: 3, throttled: 4, fableRejected: 5, rejected: 5,
 }
 
-// collect keeps a response for the end if it says more than the one that is kept: of quota rejections the one whose account
-// recovers soonest, of other equals the latest.
+// collect keeps a response if it is more informative than the one kept so far. Of several quota rejections, that is the one
+// whose account recovers soonest; of others of one rank, the latest.
 func (x *exchange) collect(class class, k *kept) {
 	if k == nil || informs[class] == 0 {
 		return
@@ -36,8 +36,8 @@ func (x *exchange) collect(class class, k *kept) {
 
 func isQuota(c class) bool { return c == rejected || c == fableRejected }
 
-// rejectionEnds is how long it takes until the account behind a quota rejection serves again; where the response does not
-// say so, it is as long as the account cools down.
+// rejectionEnds returns how long it takes until the account behind a quota rejection serves again; if the response does not
+// say, it is the length of the account's cooldown.
 func (x *exchange) rejectionEnds(k *kept) time.Duration {
 	if wait, known := recovery(k.header, x.clock.Now()); known {
 		return wait
@@ -45,8 +45,8 @@ func (x *exchange) rejectionEnds(k *kept) time.Duration {
 	return claudeRules[rejected].cooldown.otherwise
 }
 
-// recovery is how long a 429 says that it takes until its sender serves again: by its retry-after, or by the last reset of the
-// windows that reject.
+// recovery returns how long, according to a 429, it takes until its sender serves again: its retry-after, or else the time
+// until the last reset of the windows that reject.
 func recovery(h http.Header, now time.Time) (wait time.Duration, known bool) {
 	if after, ok := anthropic.RetryAfter(h, now); ok {
 		return after, true
@@ -60,8 +60,8 @@ func recovery(h http.Header, now time.Time) (wait time.Duration, known bool) {
 	return wait, known
 }
 
-// exhausted ends a request that no account is left for: with the most informative response, else with a failure of shunt's
-// own (FO-8).
+// exhausted ends a request for which no account is left: with the most informative response or, without one, with a failure
+// of shunt's own (FO-8).
 func (x *exchange) exhausted() Outcome {
 	switch {
 	case x.best != nil && isQuota(x.best.class):
@@ -73,8 +73,8 @@ func (x *exchange) exhausted() Outcome {
 			"provider '%s' cannot be reached (%d accounts tried): check the network and the provider's base_url", x.name, x.tried))
 	case x.challenged:
 		return x.failed(http.StatusBadGateway, failed, fmt.Sprintf(
-			"the front of provider '%s' answered with a web page instead of the API (%d accounts tried): try again in a minute; if it stays, "+
-				"the provider blocks this machine's address", x.name, x.tried))
+			"provider '%s' returned a web page instead of an API response (%d accounts tried): try again in a minute; if this does not "+
+				"help, the provider may be blocking this machine's address", x.name, x.tried))
 	case x.tried == len(x.missing):
 		return Outcome{Failure: x.emptyPool(x.selection.Verdict(), x.missing)}
 	case len(x.refused) > 0: // FO-8b
@@ -85,7 +85,7 @@ func (x *exchange) exhausted() Outcome {
 		return o
 	}
 	return x.failed(http.StatusBadGateway, unheard, fmt.Sprintf(
-		"no account of provider '%s' sent a response (%d tried%s): the log of shunt says why", x.name, x.tried, x.firstBack(", ")))
+		"no account of provider '%s' sent a response (%d tried%s): shunt's log says why", x.name, x.tried, x.firstBack()))
 }
 
 func (x *exchange) failed(status int, t telling, message string) Outcome {
@@ -102,8 +102,8 @@ func others(n int) string {
 	return fmt.Sprintf(" (and of %d more)", n)
 }
 
-// relayExhausted relays the rejection of a pool whose quota is used up: as the upstream sent it, and with the time at which
-// the first account is back if that is later than what it says itself (FO-8c).
+// relayExhausted relays the rejection that ends a request because the whole pool is exhausted: as the upstream sent it, but
+// with a retry-after until the pool's earliest recovery if that is longer than its own (FO-8c).
 func (x *exchange) relayExhausted(k *kept) Outcome {
 	back, known := x.selection.Recovery()
 	wait := back.Sub(x.clock.Now())
@@ -120,16 +120,16 @@ func (x *exchange) relayExhausted(k *kept) Outcome {
 	}})
 }
 
-// firstBack says when the first account serves again, after the given words; empty if that is not known.
-func (x *exchange) firstBack(before string) string {
+// firstBack returns when the first account serves again, to be appended to a list; empty if that is not known.
+func (x *exchange) firstBack() string {
 	back, known := x.selection.Recovery()
 	if wait := back.Sub(x.clock.Now()); known && wait > 0 {
-		return before + "the first is back in " + inWords(wait)
+		return ", the first is back in " + inWords(wait)
 	}
 	return ""
 }
 
-// inWords is a duration as a person would say it, rounded up: "40 s", "42 min", "3 h 5 min", "2 d 4 h".
+// inWords returns a duration as a person would say it, rounded up: "40 s", "42 min", "3 h 5 min", "2 d 4 h".
 func inWords(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

@@ -2,8 +2,8 @@ package upstream
 
 import "strings"
 
-// hopHeaders are the request headers that end at this hop (WIRE-3), in canonical form. A name that ends in a star stands for
-// all that begin like it.
+// hopHeaders are the request headers that end at this hop (WIRE-3), in canonical form. A name that ends in a star is a
+// prefix.
 var hopHeaders = [...]string{
 	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding",
 	"Upgrade", "Content-Length", "Host", "Cookie", "Expect",
@@ -14,12 +14,12 @@ var hopHeaders = [...]string{
 	"X-Shunt-*",
 }
 
-// hopHeadersBy has them by the letter that tells most, so that a header is compared with one or two of them at most: this
+// hopHeadersBy has them by their most distinctive letter, so that a header is compared with one or two of them at most: this
 // runs for every header of every request.
 var hopHeadersBy = func() (by [256][]hopHeader) {
 	for _, name := range hopHeaders {
 		prefix, isPrefix := strings.CutSuffix(name, "*")
-		letter := telltale(prefix)
+		letter := distinctive(prefix)
 		by[letter] = append(by[letter], hopHeader{prefix, isPrefix})
 	}
 	return by
@@ -30,9 +30,9 @@ type hopHeader struct {
 	isPrefix bool
 }
 
-// telltale is the second letter of a header's name, or with another bit set, that of what follows X-. No name of the table
-// is too short to have one.
-func telltale(name string) byte {
+// distinctive returns the second letter of a header's name or, with another bit set, that of what follows an X-. No name in
+// the table is too short to have one.
+func distinctive(name string) byte {
 	switch {
 	case len(name) > 3 && name[0] == 'X' && name[1] == '-':
 		return name[3] | 128
@@ -44,7 +44,7 @@ func telltale(name string) byte {
 
 // staysHere reports whether a request header, given in canonical form, ends at this hop (WIRE-3).
 func staysHere(name string) bool {
-	bucket := hopHeadersBy[telltale(name)]
+	bucket := hopHeadersBy[distinctive(name)]
 	for i := range bucket {
 		h := &bucket[i]
 		if h.isPrefix && len(name) > len(h.name) && name[:len(h.name)] == h.name || name == h.name {

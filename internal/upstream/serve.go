@@ -16,8 +16,8 @@ const (
 	shortWait   = 5 * time.Second  // a throttle at most this long is waited out
 	longestWait = 60 * time.Second // and one at most this long where no other account is available
 
-	// faultTries is how many accounts get a request that fails for a reason that may be the service's or its own (FO-0a),
-	// and how many may fail to connect to one host (FO-0b).
+	// faultTries is how many accounts a request tries while it fails in a way that may be the service's fault or its own
+	// (FO-0a), and how many may fail to connect to one host (FO-0b).
 	faultTries = 2
 )
 
@@ -33,10 +33,10 @@ type exchange struct {
 	counting  bool // it counts tokens: that says nothing about an account's health for messages (RTE-4)
 
 	tried      int                // accounts
-	faults     int                // those of them that failed for a reason that may lie elsewhere (FO-0a)
+	faults     int                // those of them whose failure may not be their own fault (FO-0a)
 	missing    []string           // those that the account store does not have (CFG-23)
-	refused    []*account.Account // those that only a person can bring back
-	challenged bool               // a front of the provider answered in its place
+	refused    []*account.Account // those whose credential was rejected: only a person can bring them back
+	challenged bool               // the provider's front proxy responded in its place
 	best       *kept              // the most informative response so far (FO-8)
 
 	// A throttle too long to wait out sends this one request on a detour to another available account. Where there is
@@ -72,7 +72,8 @@ func (p *Pool) Serve(w http.ResponseWriter, r *Request) Outcome {
 	return x.exhausted()
 }
 
-// hostDown reports whether the host is down: found out here, or by an upstream of the same base URL that was tried before.
+// hostDown reports whether enough accounts have failed to connect to the base URL, in this pool or in one that the chain tried
+// before (FO-0b).
 func (x *exchange) hostDown() bool { return x.r.hostDowns[x.baseText] >= faultTries }
 
 // next returns the account whose turn it is.
@@ -94,7 +95,7 @@ func (x *exchange) next() (*attempt, bool) {
 	}
 }
 
-// attempt returns the turn of a candidate; nil for one that came to the scheduler after this pool was made.
+// attempt returns an attempt at a candidate; nil for one that the scheduler got after this pool was made.
 func (x *exchange) attempt(c pool.Candidate) *attempt {
 	account, ok := x.accounts[c.Name]
 	if !ok {
@@ -103,8 +104,8 @@ func (x *exchange) attempt(c pool.Candidate) *attempt {
 	return &attempt{Candidate: c, account: account, detour: x.throttled != nil}
 }
 
-// afterThrottle waits until the throttled account may get the request again, or another one is available (FO-6). It reports
-// false where nobody waits: the chain goes on, the wait is too long, or the account has had its resend.
+// afterThrottle waits until the request may be resent to the throttled account, or another one is available (FO-6). It
+// reports false if the request must not wait: the chain continues, the wait is too long, or the account has had its resend.
 func (x *exchange) afterThrottle() (*attempt, bool) {
 	a := x.throttled
 	if x.r.next || a.wait > longestWait || !a.mayRepeat(reply{class: throttled}) {
@@ -128,8 +129,8 @@ func (x *exchange) afterThrottle() (*attempt, bool) {
 	return a, true
 }
 
-// try gives an account its turn: the request is answered, or the account is given up and cools down. Answered includes that
-// the client has gone.
+// try sends the request to one account. It reports whether the request is over: the client has a response, or is gone. If it
+// is not, the account cools down, and another one may be tried.
 func (x *exchange) try(a *attempt) (answered bool, _ Outcome) {
 	if a.token.IsZero() {
 		x.tried++
@@ -186,7 +187,7 @@ func (x *exchange) try(a *attempt) (answered bool, _ Outcome) {
 	}
 }
 
-// unusable is the class of an account without a usable credential.
+// unusable returns the class of an account without a usable credential.
 func (x *exchange) unusable(a *account.Account) class {
 	if a.Missing() {
 		x.missing = append(x.missing, a.Name())
@@ -197,8 +198,8 @@ func (x *exchange) unusable(a *account.Account) class {
 	return unresolved
 }
 
-// throttle notes how long an account wants to be left alone. The wait is up to a fifth longer, so that clients do not all
-// come back at once (FO-6).
+// throttle records a plain 429 and how long to wait before a resend: up to a fifth longer than it says, so that clients do not
+// all come back at once (FO-6).
 func (x *exchange) throttle(a *attempt, k *kept) {
 	now := x.clock.Now()
 	a.throttle, a.wait = k, defaultWait
@@ -242,7 +243,7 @@ func (x *exchange) giveUp(a *attempt, r reply) {
 	})
 }
 
-// cool cools an account down as the class says.
+// cool cools an account down according to the class of its reply.
 func (x *exchange) cool(a *attempt, r reply) {
 	rule := claudeRules[r.class]
 	if rule.event == pool.None || x.counting && rule.messages {

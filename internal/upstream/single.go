@@ -52,7 +52,7 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 		return Outcome{Failure: noHeadersInTime}
 	case err != nil:
 		reason, _ := classifyError(err)
-		what := "closed the connection before it responded: the log of shunt says how"
+		what := "closed the connection before it responded: shunt's log says how"
 		switch reason {
 		case hostDown:
 			what = "cannot be reached: check the network and the provider's base_url"
