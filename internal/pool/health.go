@@ -16,7 +16,7 @@ type Health struct {
 	LastUsed  time.Time // when it was last chosen; zero = never
 	Paused    bool      // by the operator, until resumed (PAU-1)
 
-	paced quota.Set // the windows that its pace would exhaust early, as far as observations tell (STR-5)
+	paced quota.Set // the windows that its pace would exhaust early, as of the latest reading (STR-5)
 
 	ramp      ramp
 	cooldowns [cooldownKinds]cooldown
@@ -85,7 +85,7 @@ func (e Event) isFault() bool {
 func (e Event) isDoubtful() bool { return e == ServerError || e == Transport }
 
 // refusesCredential reports whether the account is of no use until its credential changes (SEL-8b). A 401 alone does not
-// say so: the provider's own check may be at fault, until another account serves the same request.
+// mean that: the provider's own check may be at fault, until another account serves the same request.
 func (e Event) refusesCredential() bool { return e == Forbidden || e == LoginNeeded }
 
 func (e Event) kind() cooldownKind {
@@ -160,7 +160,7 @@ func (h *Health) pace(soft quota.Thresholds, now time.Time) {
 	h.paced = paced
 }
 
-// unpace updates them before a reading: time alone may have healed some since the last one, and heals only.
+// unpace updates them before a reading: time alone may have healed some since the last one, and can only heal.
 func (h *Health) unpace(soft quota.Thresholds, now time.Time) {
 	if h.paced != 0 {
 		h.Quota.Expire(now)
@@ -247,7 +247,7 @@ func (c cooldown) renewed(by cooldown) cooldown {
 // doubtfulCooldown is how long an account cools down for a failure that may be the fault of the request (FO-0c).
 const doubtfulCooldown = 2 * time.Second
 
-// doubt is a failure that the account is not held to until another one shows, by serving the same request, that neither the
+// doubt is a failure that does not count in full until another account, by serving the same request, shows that neither the
 // request nor the service was at fault.
 type doubt struct {
 	key   identity.Key
@@ -260,7 +260,7 @@ type doubt struct {
 // same way.
 func (h *Health) doubts(e Event) bool { return e.isDoubtful() && h.fault != e }
 
-// confirm takes a doubtful failure for the account's, unless something has ended it since (FO-2, FO-13): its cooldown becomes
+// confirm puts a doubtful failure down to the account, unless something has ended it since (FO-2, FO-13): its cooldown becomes
 // as long as it would have been without the doubt, or stays if it is longer (FO-3); a credential that got a 401 counts as
 // rejected (SEL-8b).
 func (h *Health) confirm(d doubt) {

@@ -47,7 +47,7 @@ type Query struct {
 	Since  time.Time    // when Last served a request of this kind, whose cache this one can use; zero = never (STR-6)
 	// Advised last served a request of the session with an advisor in the place of Last; zero = none did.
 	Advised identity.Key
-	Tried   []identity.Key // whom this request has tried already: left out, and not usable any more
+	Tried   []identity.Key // what this request has tried already: left out, and not usable any more
 }
 
 // Group is the first thing that candidates are ordered by (SEL-10).
@@ -101,7 +101,7 @@ type Ranked struct {
 	Member *Member
 	Group  Group
 	tier   tier
-	behind bool // others have a Fable week that the request may use, and this one has not (SEL-4b)
+	behind bool // others have a free Fable week, and this one does not (SEL-4b)
 	listed int32
 	// What orders it in its tier, field by field, ascending; what major and minor mean depends on the tier.
 	major, minor int64
@@ -144,7 +144,7 @@ var reasons = [...]Reason{
 	disabledTier: Disabled, pausedTier: Paused, cappedTier: Capped,
 }
 
-// leads reports whether it stands before all others, or all others that are behind.
+// leads reports whether it ranks before all others, or before all others that are behind.
 func (r *Ranked) leads() bool { return r.tier < freeTier }
 
 // Order ranks the identities that may serve a request, best first (SEL-1 to SEL-11): everyone selectable that was not
@@ -190,7 +190,7 @@ func standing(dst []Ranked, members []Member, q *Query, now time.Time) (ranked [
 }
 
 // own is the index of the cooled identity that the session belongs to: its home or, if that is not cooled, the one that
-// last served it; -1 if there is none (FO-15). That this request has tried it already makes no other one its own.
+// last served it; -1 if there is none (FO-15). It stays the session's own after this request has tried it.
 func (q *Query) own(ranked []Ranked, home int) int {
 	own := -1
 	if q.Session == 0 {
@@ -209,8 +209,8 @@ func (q *Query) own(ranked []Ranked, home int) int {
 }
 
 // placeCooling orders group (d): the session's own identity, then by recovery. Those that a fault of the service cooled are
-// one block, in the place of the first of them to recover and ordered by priority and tie, so that the sessions of a
-// faulty moment do not pile up on whichever recovers first (FO-0c).
+// one block, in the place of the first of them to recover and ordered by priority and tie, so that sessions do
+// not pile up on whichever recovers first (FO-0c).
 func placeCooling(ranked []Ranked, own int) {
 	first := int64(math.MaxInt64)
 	for i := range ranked {
@@ -315,7 +315,7 @@ func behind(r *Ranked) int {
 	return 0
 }
 
-// lead is the tier in which an identity stands if no better one leads: its own if it never leads.
+// lead returns the tier of an identity if no better one leads; if it never leads, that is the tier that it has.
 func (q *Query) lead(r *Ranked, home, stays bool) tier {
 	switch {
 	case r.Group != Free:

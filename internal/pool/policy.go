@@ -19,7 +19,7 @@ type Policy struct {
 	AvoidBurnRate bool
 	// ReturnWhenCold keeps a session that had to leave its home where it is until its prompt cache has expired (STR-6).
 	ReturnWhenCold bool
-	// CacheTTL is how long after a request the session's prompt stays in the account's cache; 0 = [DefaultCacheTTL].
+	// CacheTTL is how long after a request the session's prompt stays in the account's cache; 0 = defaultCacheTTL.
 	CacheTTL time.Duration
 	// RampInitial is how many requests at once an identity takes when it starts taking traffic (RMP-1); 0 = no limit.
 	RampInitial int
@@ -32,12 +32,12 @@ func (p *Policy) hard() float64 {
 	return p.Hard
 }
 
-// DefaultCacheTTL is how long the provider keeps a prompt in its cache after its last use (STR-6).
-const DefaultCacheTTL = 5 * time.Minute
+// defaultCacheTTL is how long the provider keeps a prompt in its cache after its last use (STR-6).
+const defaultCacheTTL = 5 * time.Minute
 
 func (p *Policy) cacheTTL() time.Duration {
 	if p.CacheTTL == 0 {
-		return DefaultCacheTTL
+		return defaultCacheTTL
 	}
 	return p.CacheTTL
 }

@@ -34,8 +34,8 @@ type Registry struct {
 	ranked []Ranked // room for a decision
 
 	waiters list.List // of *waiter, in the order of arrival (RMP-2, FO-6)
-	changed []*Health // what is being offered to them
-	offered time.Time // when everything was, last
+	changed []*Health // the accounts that are being offered to them
+	offered time.Time // when all accounts were last offered
 }
 
 // NewRegistry is an empty registry that decides by c.
@@ -61,7 +61,7 @@ type lineup struct {
 	entries []entry // of the configuration, in listed order, aliases included
 }
 
-// entry is the name of one configured account and whom it stands for.
+// entry is the name of one configured account, and its identity.
 type entry struct {
 	name string
 	key  identity.Key

@@ -63,7 +63,7 @@ func (q *Query) warm(now time.Time) bool {
 	return !q.Since.IsZero() && now.Sub(q.Since) <= q.Policy.cacheTTL()
 }
 
-// headroom is what orders the identity in its group with a plan, in seconds: among near ones, the headroom to the hard
+// headroom returns what orders the identity in its group with a plan, in seconds: among near ones, the headroom to the hard
 // threshold, since they have none to the soft ones (SEL-21, STR-5). Its state is expired.
 func (m *Member) headroom(state *quota.State, g Group, q *Query, now time.Time) float64 {
 	limits := m.Soft

@@ -14,7 +14,7 @@ import (
 	"shunt/internal/clock"
 )
 
-// RMP-1, RMP-2, SEL-32: requests that take, fail, succeed and end in any order. The counts of requests in hand are right,
+// RMP-1, RMP-2, SEL-32: requests that take, fail, succeed and end in any order. The counts of requests in flight are right,
 // nobody is over an allowance that a better or equally good candidate could have spared, everyone is tried once, and what
 // is explained is what is done.
 func TestLawRamp(t *testing.T) {
@@ -86,15 +86,15 @@ func playRamp(t *rapid.T) {
 				t.Fatalf("%s was chosen of %+v", c.Name, explained.Places)
 			}
 		}
-		inHand := map[string]int{}
+		inFlight := map[string]int{}
 		for _, x := range open {
 			if x.holds != "" {
-				inHand[x.holds]++
+				inFlight[x.holds]++
 			}
 		}
 		for _, s := range p.Snapshot() {
-			if s.InFlight != inHand[s.Name] {
-				t.Fatalf("%s has %d in hand, not %d", s.Name, s.InFlight, inHand[s.Name])
+			if s.InFlight != inFlight[s.Name] {
+				t.Fatalf("%s has %d in flight, not %d", s.Name, s.InFlight, inFlight[s.Name])
 			}
 		}
 	}
@@ -288,7 +288,7 @@ func playQueue(t *rapid.T) {
 	}
 	for _, s := range p.Snapshot() {
 		if s.InFlight != 0 {
-			t.Fatalf("%s still has %d in hand", s.Name, s.InFlight)
+			t.Fatalf("%s still has %d in flight", s.Name, s.InFlight)
 		}
 	}
 }

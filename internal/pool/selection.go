@@ -69,8 +69,8 @@ func (p *Pool) selection(req Request, among *lineup) *Selection {
 	return s
 }
 
-// NextAvailable is like [Selection.Next], but not ok if only cooled ones are left, or such as need a login: to try those
-// is a round trip for nothing (SEL-8b).
+// NextAvailable is like [Selection.Next], but not ok if only cooled ones are left, or ones that need a login: to try
+// those would be a wasted round trip (SEL-8b).
 func (s *Selection) NextAvailable() (Candidate, bool) {
 	r := s.pool.registry
 	r.mu.Lock()
@@ -81,7 +81,7 @@ func (s *Selection) NextAvailable() (Candidate, bool) {
 	return c, found == someone
 }
 
-// found is what a choice came to.
+// found is the result of a choice.
 type found uint8
 
 const (
@@ -90,7 +90,7 @@ const (
 	someone              // was chosen
 )
 
-// choose takes the best candidate whose group is no worse than the given one. A patient one is not taken over its
+// choose takes the best candidate whose group is no worse than the given one. If patient, none is taken over its
 // allowance.
 func (s *Selection) choose(worst Group, patient bool, now time.Time) (Candidate, found) {
 	if s.cooled == cooledTries {

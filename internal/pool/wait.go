@@ -11,20 +11,20 @@ import (
 // rampWait is how long a request waits for a slot at most, before it goes over an account's allowance (RMP-2).
 const rampWait = 10 * time.Second
 
-// leastWait is the least that chance leaves of it.
+// leastWait is the shortest wait that the jitter leaves of it.
 const leastWait = rampWait - rampWait/5
 
-// jittered is a wait less up to a fifth of it, so that requests that began to wait together do not end it together.
+// jittered returns a wait shortened by up to a fifth, so that requests that began to wait together do not all go on together.
 func jittered(d time.Duration) time.Duration { return d - rand.N(d/5) }
 
-// waiter is a request that waits for an account. Whoever changes an account gives it to the first waiter that can use it,
-// so no wake-up is lost and requests are served in the order in which they began to wait. Its fields are guarded by the
-// registry's lock.
+// waiter is a request that waits for an account. An account that changes is given to the first waiter that can use it, so no
+// wake-up is lost and requests are served in the order in which they began to wait. Its fields are guarded by the registry's
+// lock.
 type waiter struct {
 	*Selection
 	forSlot bool // it waits for a slot of an available account (RMP-2), else for an account to become available (FO-6)
 
-	wake  chan struct{} // holds one: the waiter is to look at what has become of it
+	wake  chan struct{} // of capacity 1: has the waiter check what has become of it
 	place *list.Element // in the queue; nil once settled or given up
 	Candidate
 	found found
@@ -58,7 +58,7 @@ func (w *waiter) leave() {
 	w.place = nil
 }
 
-// offer settles the waiter if the change of an account, or of nil any account, leaves something for it.
+// offer settles the waiter if an account that has changed, or any account if h is nil, leaves something for it.
 func (w *waiter) offer(h *Health, now time.Time) {
 	if h == nil {
 		w.try(now)
@@ -78,8 +78,8 @@ func (w *waiter) offer(h *Health, now time.Time) {
 	}
 }
 
-// touched offers an account that has changed to those that wait; of nil, any account. A waiter that is settled gives up the slot it held, which
-// is a change as well: the call at work takes that in, so that only one walks the queue.
+// touched offers an account that has changed, or every account if h is nil, to those that wait. A waiter that is settled gives
+// up the slot it held, which is a change as well: the call in progress handles it, so that only one walks the queue.
 func (r *Registry) touched(h *Health, now time.Time) {
 	if r.waiters.Len() == 0 {
 		return
@@ -99,8 +99,8 @@ func (r *Registry) touched(h *Health, now time.Time) {
 	r.changed = r.changed[:0]
 }
 
-// recovered offers all accounts to those that wait when one has recovered by itself: once, whoever notices it first, so
-// that the order of arrival holds.
+// recovered offers all accounts to those that wait when one has recovered by itself: once, for the first of them that notices,
+// so that the order of arrival holds.
 func (r *Registry) recovered(at, now time.Time) {
 	if r.offered.Before(at) {
 		r.offered = now
@@ -108,8 +108,8 @@ func (r *Registry) recovered(at, now time.Time) {
 	}
 }
 
-// await waits until the waiter is settled, until then, or until the context ends. The caller holds the lock, which is free
-// during the wait.
+// await waits until the waiter is settled, until the given time, or until the context ends. The caller holds the lock, which
+// is free during the wait.
 func (w *waiter) await(ctx context.Context, until time.Time) {
 	r := w.pool.registry
 	now := r.clock.Now()
@@ -138,19 +138,19 @@ func (w *waiter) await(ctx context.Context, until time.Time) {
 	}
 }
 
-// enqueue has the request wait behind those that wait already. The caller holds the lock.
+// enqueue puts the request behind those that wait already. The caller holds the lock.
 func (s *Selection) enqueue(forSlot bool) *waiter {
 	w := &waiter{Selection: s, forSlot: forSlot, wake: make(chan struct{}, 1)}
 	w.place = s.pool.registry.waiters.PushBack(w)
 	return w
 }
 
-// Next is the best identity as things stand now that this request has not tried yet; not ok if none is left, or only
-// cooled ones and it has tried two of these (FO-15). The request then counts among those that the identity has in hand,
-// until [Selection.Release] or the next Next.
+// Next returns the best identity, as of now, that this request has not tried yet; not ok if none is left, or only cooled ones
+// and it has tried two of these (FO-15). The request then counts as in flight at the identity, until [Selection.Release] or
+// the next Next.
 //
 // If the ramps of all available ones admit no more requests, it waits for a slot on any of them, in the order of arrival
-// and up to ten seconds a request, before the last of them is taken over its allowance (RMP-2). It is not ok if the
+// and for up to ten seconds per request, before the last of them is taken over its allowance (RMP-2). It is not ok if the
 // context ends before that.
 func (s *Selection) Next(ctx context.Context) (Candidate, bool) {
 	r := s.pool.registry
@@ -162,9 +162,9 @@ func (s *Selection) Next(ctx context.Context) (Candidate, bool) {
 	if found != full {
 		return c, found == someone
 	}
-	patience := jittered(rampWait) - s.waited
+	timeout := jittered(rampWait) - s.waited
 	w := s.enqueue(true)
-	w.await(ctx, began.Add(patience))
+	w.await(ctx, began.Add(timeout))
 	now := r.clock.Now()
 	s.waited += now.Sub(began)
 	switch {
@@ -179,8 +179,8 @@ func (s *Selection) Next(ctx context.Context) (Candidate, bool) {
 }
 
 // Wait waits until a time of the pool's clock for another account that this request has not tried. It returns one as soon
-// as it is available, as [Selection.NextAvailable] would, and not ok at that time or when the context ends (FO-6). What
-// the request holds stays in its hand unless another account is returned.
+// as it is available, as [Selection.NextAvailable] would, and not ok at that time or when the context ends (FO-6). The
+// request keeps its slot unless another account is returned.
 func (s *Selection) Wait(ctx context.Context, until time.Time) (c Candidate, ok bool) {
 	r := s.pool.registry
 	r.mu.Lock()
@@ -191,8 +191,8 @@ func (s *Selection) Wait(ctx context.Context, until time.Time) (c Candidate, ok 
 	return w.Candidate, w.found == someone
 }
 
-// Recovery is when the first selectable identity of the pool becomes available for this request by itself: its cooldowns
-// and its caps have ended. It is the present if one is available, and not ok if there is none. Those that need a login do
+// Recovery returns when the first selectable identity of the pool becomes available for this request by itself: its cooldowns
+// and its caps have ended. That is now if one is available; it is not ok if there is none. Those that need a login do
 // not come back by themselves.
 func (s *Selection) Recovery() (time.Time, bool) {
 	r := s.pool.registry
@@ -208,7 +208,7 @@ func (s *Selection) Recovery() (time.Time, bool) {
 	return first, !first.IsZero()
 }
 
-// recovery is when the first untried identity that is not available now becomes so by itself, at the latest until.
+// recovery returns when the first untried identity that is not available now becomes so by itself, at the latest until.
 func (q *Query) recovery(members []Member, now, until time.Time) time.Time {
 	for i := range members {
 		at, ok := q.availableAt(&members[i], now)
@@ -219,7 +219,7 @@ func (q *Query) recovery(members []Member, now, until time.Time) time.Time {
 	return until
 }
 
-// availableAt is when an identity is available by itself, at the earliest now; not ok if never.
+// availableAt returns when an identity is available by itself, at the earliest now; not ok if never.
 func (q *Query) availableAt(m *Member, now time.Time) (time.Time, bool) {
 	if m.Disabled || m.Health.Paused || m.Health.needsLogin() {
 		return time.Time{}, false

@@ -132,7 +132,7 @@ func TestRampQueueGivesUp(t *testing.T) {
 		q.start()
 		q.held[0].Release()
 		q.expectServed("the next in line", "1 a, 2 none, 3 a")
-		g.expect("one in hand", "a", 1, 1)
+		g.expect("one in flight", "a", 1, 1)
 	})
 }
 
@@ -166,7 +166,7 @@ func TestFiftyAtOnce(t *testing.T) {
 				h := g.begin()
 				s := g.status("a")
 				if s.InFlight > s.Allowance {
-					t.Errorf("%d in hand of %d", s.InFlight, s.Allowance)
+					t.Errorf("%d in flight of %d", s.InFlight, s.Allowance)
 				}
 				for old := most.Load(); int64(s.InFlight) > old && !most.CompareAndSwap(old, int64(s.InFlight)); old = most.Load() {
 				}
@@ -179,7 +179,7 @@ func TestFiftyAtOnce(t *testing.T) {
 		g.expect("at first", "a", 2, 2)
 		time.Sleep(7 * time.Second)
 		if s := g.status("a"); s.Requests != 50 || s.InFlight != 0 || most.Load() < 8 {
-			t.Errorf("%d served, %d in hand, at most %d at once", s.Requests, s.InFlight, most.Load())
+			t.Errorf("%d served, %d in flight, at most %d at once", s.Requests, s.InFlight, most.Load())
 		}
 	})
 }
@@ -265,16 +265,16 @@ func TestWait(t *testing.T) {
 				if got := time.Since(began); c.Name != tt.want || ok != (tt.want != "") || got != tt.waited {
 					t.Errorf("%q, %v after %v; want %q after %v", c.Name, ok, got, tt.want, tt.waited)
 				}
-				inHand := map[string]int{}
+				inFlight := map[string]int{}
 				for _, status := range p.Snapshot() {
-					inHand[status.Name] = status.InFlight
+					inFlight[status.Name] = status.InFlight
 				}
 				holds := c.Name
 				if !ok {
 					holds = first.Name
 				}
-				if inHand[holds] != 1 || inHand["a"]+inHand["b"]+inHand["c"] != 1 {
-					t.Errorf("in hand: %v", inHand)
+				if inFlight[holds] != 1 || inFlight["a"]+inFlight["b"]+inFlight["c"] != 1 {
+					t.Errorf("in flight: %v", inFlight)
 				}
 				if ok && c.Group > pool.OverHard {
 					t.Errorf("chose one that is %v", c.Group)
@@ -376,7 +376,7 @@ func TestReleaseAloneIsEnough(t *testing.T) {
 	}
 	for _, status := range p.Snapshot() {
 		if status.InFlight != 0 || status.Allowance != 1 {
-			t.Errorf("%s after %s: %d in hand of %d", status.Name, c.Name, status.InFlight, status.Allowance)
+			t.Errorf("%s after %s: %d in flight of %d", status.Name, c.Name, status.InFlight, status.Allowance)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func (sig *Signal) Rejected() Set {
 	return s
 }
 
-// rejectsAlone reports whether the aggregate rejects and no window has a status that could be what it repeats (QUO-4).
+// rejectsAlone reports whether the aggregate rejects and no window has a status that it could merely repeat (QUO-4).
 func (sig *Signal) rejectsAlone() bool {
 	for w := range sig.Windows {
 		if sig.Windows[w].Status != "" {

@@ -89,9 +89,9 @@ func (s *State) Refutes(named Set, since time.Time, soft Thresholds) bool {
 	return refuted
 }
 
-// Relief is when the last of the named windows resets, which is the latest that a rejection by them can last. If none is
-// named, it is the aggregate's own reset (QUO-1) or, where that is unknown, the last of the known resets. Not ok if a named window's reset is unknown, or has passed and so
-// cannot be what a rejection of now waits for.
+// Relief returns when the last of the named windows resets, which is the latest that a rejection by them can last. If none is
+// named, it is the aggregate's own reset (QUO-1) or, if that is unknown, the last of the known resets. Not ok if a named
+// window's reset is unknown, or has passed and so cannot be what a rejection of now waits for.
 func (s *State) Relief(named Set, now time.Time) (last time.Time, ok bool) {
 	if named == 0 && s.aggregate.boundary.After(now) {
 		return s.aggregate.boundary, true

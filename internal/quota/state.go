@@ -105,8 +105,8 @@ func (w *window) expire(length time.Duration, now time.Time) {
 	}
 }
 
-// ClearRejections forgets every rejected status, the aggregate's included, as an operator who says "try again" wants it
-// (FO-13). Utilizations and resets stay.
+// ClearRejections clears every rejected status, the aggregate's included: the operator says "try again" (FO-13). Utilizations
+// and resets stay.
 func (s *State) ClearRejections() {
 	for w := range s.windows {
 		if st := &s.windows[w].status; st.text == rejected {
