@@ -112,7 +112,7 @@ func (a *Account) Token(ctx context.Context) (Token, error) {
 }
 
 // Renew returns a token in place of one that the provider refused with 401: the file's, if that holds another by now,
-// else one from a refresh (TOK-4). It returns an [ErrRefreshSpent] at once if the last such refresh has not helped
+// else one from a refresh (TOK-4). It returns [ErrRefreshSpent] at once if the last such refresh has not helped
 // (TOK-9). The end of ctx ends the wait, never the refresh.
 func (a *Account) Renew(ctx context.Context, rejected Token) (Token, error) {
 	s := a.source

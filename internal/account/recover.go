@@ -9,7 +9,7 @@ import (
 	"shunt/internal/state"
 )
 
-// startWait is how long a start waits for another process that may be at the same document.
+// startWait is how long startup waits for another process that may be using the same document.
 const startWait = time.Second
 
 // recoverAtStart recovers a login when the document is read for the first time (TOK-6b). If another process holds the lock
@@ -27,10 +27,10 @@ func (s *source) recoverAtStart(ctx context.Context) {
 	}
 	defer unlock()
 	s.recover(ctx)
-	_ = s.store.RemoveOrphans(ctx, s.name) // what remains is removed at another time
+	_ = s.store.RemoveOrphans(ctx, s.name) // what remains is removed later
 }
 
-// recover replaces a login that its refresh has spent, if the process that refreshed it was killed before the new one was
+// recover replaces a login whose refresh token is spent, if the process that refreshed it was killed before the new login was
 // in place (TOK-6b). It reports whether it did. The caller holds the lock of the document.
 func (s *source) recover(ctx context.Context) bool {
 	orphans, err := s.store.Orphans(ctx, s.name)
@@ -60,7 +60,7 @@ func (s *source) recover(ctx context.Context) bool {
 }
 
 // successorIn returns the newest login among the orphans of a credentials file that a refresh of the file's own led to. An
-// orphan that is cut short does not parse, and one that has been overtaken expires earlier.
+// orphan that is truncated does not parse, and one that has been overtaken expires earlier.
 func (d document) successorIn(orphans []state.Orphan) (newest credential, ok bool) {
 	if !d.refreshable() {
 		return credential{}, false

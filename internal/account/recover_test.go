@@ -44,7 +44,7 @@ func TestRecoveryAtStart(t *testing.T) {
 			at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 			w.wants("error", os.Chtimes(path, at, at), nil)
 		},
-		"beside one that was cut short": func(w *world, path string) {
+		"beside one that was truncated": func(w *world, path string) {
 			w.wants("error", os.WriteFile(path+"4", []byte(`{"claudeAiOauth":{"acc`), 0o600), nil)
 		},
 	} {
@@ -101,7 +101,7 @@ func TestNoRecovery(t *testing.T) {
 		"of another account": func(w *world, _ string) {
 			w.write("a.json", strings.Replace(w.read("a.json"), `"mcpOAuth"`, `"shuntAccountUuid":"u-2","mcpOAuth"`, 1))
 		},
-		"cut short": func(w *world, path string) { w.wants("error", os.Truncate(path, 100), nil) },
+		"truncated": func(w *world, path string) { w.wants("error", os.Truncate(path, 100), nil) },
 		"older": func(w *world, _ string) {
 			w.write("a.json", strings.Replace(w.read("a.json"), millis(time.Hour), millis(3*time.Hour), 1))
 		},

@@ -22,7 +22,7 @@ const (
 	demandRest = 2 * time.Second
 )
 
-// cause is why a refresh is wanted.
+// cause is why a refresh is needed.
 type cause bool
 
 const (
@@ -83,7 +83,7 @@ func (s *source) start(old Token, why cause) (*flight, error) {
 	return f, nil
 }
 
-// noteUnproven records that a refresh has answered a 401, once both have happened. The caller holds mu.
+// noteUnproven records that a refresh followed a 401, once both have happened. The caller holds mu.
 func (s *source) noteUnproven(f *flight) {
 	if f.rejected && f.rotated {
 		s.keeper.unproven.add(s.keys)
@@ -194,11 +194,11 @@ func (s *source) exchange(ctx context.Context, f *flight, c credential) error {
 	return nil
 }
 
-// rotate puts a login in the place of the one that it was exchanged for, in the document before anybody may use it (TOK-5),
-// and for the other sources of that. Rejected says that it answers a 401.
+// rotate replaces a spent login with the one that it was exchanged for: in the document, before anything uses it (TOK-5), and
+// for the other sources of the spent one. Rejected is set if a 401 was the cause.
 func (s *source) rotate(ctx context.Context, spent, renewed credential, rejected bool) {
 	s.mu.Lock()
-	if sameTokens(s.current, spent) { // else somebody logged in again meanwhile
+	if sameTokens(s.current, spent) { // else there was a new login meanwhile
 		s.rotated = &renewed
 	}
 	s.mu.Unlock()

@@ -32,7 +32,7 @@ type source struct {
 
 	// Only Resolve uses these.
 	exposed  map[string]bool // the modes that have been warned of (TOK-8b)
-	searched bool            // whether a login was looked for that is to be recovered (TOK-6b)
+	searched bool            // whether a login to recover was looked for (TOK-6b)
 
 	mu      sync.Mutex // never held across I/O; guards what follows
 	current credential // in use; durable unless rotated is set

@@ -38,7 +38,7 @@ func TestSuccessorIn(t *testing.T) {
 		"as old, written earlier": {login(1, 1000, ""), []state.Orphan{{Data: []byte(login(2, 1000, ""))}}, ""},
 		"the same":                {login(1, 1000, ""), []state.Orphan{{Data: []byte(login(1, 1000, "")), Newer: true}}, ""},
 		"not rotated":             {login(1, 1000, ""), []state.Orphan{{Data: []byte(strings.Replace(login(2, 2000, ""), "r2", "r1", 1))}}, ""},
-		"cut short":               {login(1, 1000, ""), []state.Orphan{{Data: []byte(login(2, 2000, "")[:60]), Newer: true}}, ""},
+		"truncated":               {login(1, 1000, ""), []state.Orphan{{Data: []byte(login(2, 2000, "")[:60]), Newer: true}}, ""},
 		"empty":                   {login(1, 1000, ""), []state.Orphan{{Newer: true}}, ""},
 		"a setup token":           {login(1, 1000, owner), []state.Orphan{{Data: []byte(setup(`"shuntCredentialKind":"setup_token"`))}}, ""},
 		"of a setup token": {

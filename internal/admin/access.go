@@ -31,10 +31,10 @@ const (
 type keys struct {
 	header string
 	tokens tiers
-	named  tiers // the same as name:token, the way they stand in SHUNT_ADMIN_TOKENS
+	named  tiers // the same as name:token, as they are written in SHUNT_ADMIN_TOKENS
 }
 
-// tiers say what credentials may do. They are hashes, so that comparing them takes the same time whatever they are.
+// tiers map hashes of credentials to what these may do: to compare hashes takes the same time whatever the credentials are.
 type tiers map[[sha256.Size]byte]tier
 
 func keysOf(s *config.Admin) keys {

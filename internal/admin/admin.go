@@ -31,13 +31,13 @@ type Options struct {
 	Clock     clock.Clock
 	Settings  *config.Admin // of the first configuration
 	Loopback  bool          // shunt listens on a loopback address
-	Proxies   hosts.Proxies // whose word about a client counts
+	Proxies   hosts.Proxies // whose headers about a client count
 	Providers func() []Provider
 	Health    *observe.Health
 	Store     *account.Store
 	OAuth     *oauth.Client
 
-	// Refresh has the running pools take the account store as it is now. When it returns without an error, new requests
+	// Refresh makes the running pools use the account store as it is now. When it returns without an error, new requests
 	// are served from that; its only error is the context's.
 	Refresh func(context.Context) error
 }

@@ -16,8 +16,8 @@ const (
 	tryWindow      = time.Minute
 	triesLogEvery  = time.Second
 
-	// maxAddresses bounds the memory of failed attempts; the least recent go first. Whoever has more networks than that to
-	// try from gains nothing by having them forgotten.
+	// maxAddresses bounds the memory of failed attempts; the least recent go first. An attacker who has more
+	// networks than that gains nothing by having them forgotten.
 	maxAddresses = 4096
 )
 
@@ -34,7 +34,7 @@ type attempts struct {
 	latest  failure
 }
 
-// failure is a failed attempt as the log has it.
+// failure is a failed attempt as it is logged.
 type failure struct {
 	address netip.Addr
 	by      string
@@ -73,14 +73,14 @@ func (a *attempts) failed(address netip.Addr, by string) (wait time.Duration) {
 	return wait
 }
 
-// flush logs the failures that had to wait for it, if the log may have another line by now.
+// flush logs the failures that are not logged yet, if another line is allowed by now.
 func (a *attempts) flush() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.write(a.clock.Now())
 }
 
-// write logs the latest failure, and how many others are left out for its sake; at most once in triesLogEvery.
+// write logs the latest failure and how many others it suppresses, at most once in triesLogEvery.
 func (a *attempts) write(now time.Time) {
 	if a.waiting == 0 || now.Sub(a.logged) < triesLogEvery {
 		return

@@ -71,7 +71,7 @@ func (p *pending) try(name, state string) (l *pendingLogin, right bool) {
 	return l, right
 }
 
-// again lets a login whose code did not work have another, unless it has had its tries or another has begun meanwhile.
+// again gives a login whose code was rejected another try, unless it has used them up or another login has begun meanwhile.
 func (p *pending) again(name string, l *pendingLogin) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -137,7 +137,7 @@ func (a *Admin) completeLogin(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		a.logins.again(name, l)
 		a.Log.Warn("login failed", "account", name, "error", err)
-		refuse(w, http.StatusBadGateway, anthropic.TypeAPI, "the provider did not accept the code: open its page once more for another code, or begin again")
+		refuse(w, http.StatusBadGateway, anthropic.TypeAPI, "the provider did not accept the code: open its page again for another code, or start over")
 		return
 	}
 	if err := a.Store.Add(r.Context(), name, l.kind, grant, sent); err != nil {

@@ -119,8 +119,8 @@ func modelName(raw []byte) (string, error) {
 	return string(name), nil
 }
 
-// toolModels skips the value at i, as [skipValue] does, and looks on the way for the models of tools if that is an array of
-// them. Of a member called model only a tool's own counts: an input_schema may well have a property of that name.
+// toolModels skips the value at i, as [skipValue] does, and collects the models of tools on the way if it is an array of them.
+// Only a tool's own model counts: an input_schema may well have a property of that name.
 func toolModels(src []byte, i int) (models []string, end int) {
 	if i == len(src) || src[i] != '[' {
 		return nil, skipValue(src, i)
@@ -154,7 +154,7 @@ func toolModels(src []byte, i int) (models []string, end int) {
 		}
 		at = skipSpace(src, at+1)
 	}
-	return nil, skipNested(src, i) // an array that is malformed, cut or empty
+	return nil, skipNested(src, i) // an array that is malformed, truncated or empty
 }
 
 // toolModel reads the tool at i: the value of its model, if it has one, and its end.
@@ -168,7 +168,7 @@ func toolModel(src []byte, i int) (model Span, end int, ok bool) {
 	return model, members.pos, members.err == nil
 }
 
-const oldSession = "_session_" // what stands before the session in a user_id of the older form
+const oldSession = "_session_" // what precedes the session in a user_id of the older form
 
 // readUserID finds, in the text of metadata.user_id, account_uuid and session_id of the JSON object that this holds, or else
 // the session behind the last "_session_".
@@ -217,8 +217,8 @@ func (req *Request) readUserID(body []byte, metadata Span) {
 // maxSession bounds the id of a session, in bytes; it is only a key.
 const maxSession = 256
 
-// SessionID returns what the body that was scanned says of its session, empty if it says nothing; of a longer id the first
-// 256 bytes (SES-1).
+// SessionID returns the session that the scanned body names, empty if it names none; of a longer id the first 256 bytes
+// (SES-1).
 func (req *Request) SessionID(body []byte) string {
 	var buf, again [maxSession + utf8.UTFMax]byte
 	id, _ := unescape(buf[:0], req.session.of(body), maxSession)

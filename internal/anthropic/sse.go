@@ -69,7 +69,7 @@ type Event struct {
 }
 
 // FirstEvent looks for the first complete event in the held head of a stream that is neither a ping nor a comment (FO-11).
-// A block without data is no event. Data may alias head. Where there is none, Start is that of the block that has not ended.
+// A block without data is no event. Data may alias head. If there is none, Start is that of the block that has not ended.
 func FirstEvent(head []byte) (ev Event, found bool) {
 	l := linesOf(head)
 	if bytes.HasPrefix(head, []byte(byteOrderMark)) {

@@ -57,11 +57,11 @@ func (m *StreamMeter) Usage() Usage { return m.usage }
 // was cut (FO-9).
 func (m *StreamMeter) Complete() bool { return m.complete }
 
-// Failure is the type of the first error event, empty if there was none: at most 64 lower-case letters and underscores. An
-// event that tells none of the kind has [TypeUnknown] (OBS-1).
+// Failure returns the type of the first error event, empty if there was none: at most 64 lower-case letters and underscores.
+// It is [TypeUnknown] if the event has no such type (OBS-1).
 func (m *StreamMeter) Failure() ErrorType { return m.failure }
 
-// TypeUnknown stands for the type of an error that does not tell it.
+// TypeUnknown is the type of an error event without a type of its own.
 const TypeUnknown ErrorType = "unknown"
 
 const maxErrorType = 64

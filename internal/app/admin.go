@@ -44,8 +44,8 @@ func (a *App) adminProviders() []admin.Provider {
 	return providers
 }
 
-// refresh has the account store taken into use as it is now, by follow, which is the one place that does that. It returns
-// when new requests are served from it, or the context's error.
+// refresh has the account store put into use as it is now, by follow, which is the one place that does so. It returns when new
+// requests are served from it, or the context's error.
 func (a *App) refresh(ctx context.Context) error {
 	done := make(chan struct{})
 	select {

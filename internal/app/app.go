@@ -48,7 +48,7 @@ type App struct {
 	storeDir  string
 	oauth     *oauth.Client
 	admin     *admin.Admin       // nil: off
-	refreshes chan chan struct{} // asks follow to take the account store into use, which closes what it receives
+	refreshes chan chan struct{} // has follow put the account store into use, and then close the channel
 	serving   atomic.Pointer[serving]
 	transport *upstream.Transport
 	poller    *usage.Poller // nil: off

@@ -33,7 +33,7 @@ type stallConn struct {
 
 const stallSlack = 16 // a deadline is longer than the timeout by this part of it
 
-// Write fails only if nothing of p could be written until a deadline: a client that reads slowly stays.
+// Write fails only if nothing of p could be written before a deadline: a client that reads slowly stays.
 func (c *stallConn) Write(p []byte) (written int, err error) {
 	for {
 		if err := c.renew(); err != nil {

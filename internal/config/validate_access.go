@@ -62,7 +62,7 @@ func (l *loader) resolveClients(c *Clients) {
 	}
 }
 
-// shortestToken is how many characters a token has at least that nobody can guess (ADM-1).
+// shortestToken is the number of characters from which a token cannot be guessed (ADM-1).
 const shortestToken = 16
 
 const longerToken = "make a longer one, as with `openssl rand -hex 32`"

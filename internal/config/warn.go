@@ -108,7 +108,7 @@ func (l *loader) eachPoolAccount(visit func(provider, index int)) {
 	}
 }
 
-// warnOfPlainHTTP names the providers that a credential travels to where others can read it.
+// warnOfPlainHTTP warns of providers to which a credential would travel unencrypted.
 func (l *loader) warnOfPlainHTTP() {
 	for i := range l.config.Providers {
 		p := &l.config.Providers[i]

@@ -128,8 +128,8 @@ func (s *running) authenticate(h http.Header) *upstream.Failure {
 	return s.needsToken()
 }
 
-// needsToken says what to do without one. Claude Code shows a 401 at once if it says not to retry, and asks for a login if its
-// text has "x-api-key" in it, which would not help.
+// needsToken says what to do without one. Claude Code shows a 401 at once if it says not to retry, and prints "Please run
+// /login", which would not help, if the message contains "x-api-key".
 func (s *running) needsToken() *upstream.Failure {
 	return fail(http.StatusUnauthorized, anthropic.TypeAuthentication,
 		"this gateway needs a token: set ANTHROPIC_AUTH_TOKEN to one that its operator gave you, or send it in the header "+s.Config.Server.Clients.Header)

@@ -70,19 +70,19 @@ func bodyFailure(w http.ResponseWriter, r *http.Request, err error, limit int64)
 const lingerTime = 2 * time.Second
 
 // leaveUnread has the response go out at once, although the request's body was not read to its end, and the connection end
-// with it. Else net/http would first read on, for as long as the client likes.
+// with it. Otherwise net/http would first read on, for as long as the client likes.
 func leaveUnread(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength == 0 {
 		return
 	}
 	w.Header().Set("Connection", "close")
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(lingerTime)) // only what is no connection cannot
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(lingerTime)) // fails only for what is not a connection
 }
 
 const (
-	paceGrace = 30 * time.Second // from which on a body has to keep the pace
+	paceGrace = 30 * time.Second // after which a body has to keep the pace
 	byteTime  = time.Millisecond // that a byte may take on average: 1 kB/s
-	headLimit = 64 << 10         // bytes of a body in which its model has to stand (AUTH-2c)
+	headLimit = 64 << 10         // bytes of a body within which its model has to be (AUTH-2c)
 	headStart = 4 << 10          // bytes that are read of it first
 )
 

@@ -161,7 +161,7 @@ func (g *Gateway) metrics(w http.ResponseWriter, r *http.Request, _ *running) {
 	g.Metrics.ServeHTTP(w, r)
 }
 
-// isHealth reports whether a path answers load balancers and probes, which need no permission.
+// isHealth reports whether a path is for load balancers and probes, which need no permission.
 func isHealth(path string) bool { return path == "/health" || path == "/healthz" || path == "/livez" }
 
 func (g *Gateway) health(w http.ResponseWriter, _ *http.Request, _ *running) {
@@ -169,7 +169,7 @@ func (g *Gateway) health(w http.ResponseWriter, _ *http.Request, _ *running) {
 	w.Write([]byte(`{"status":"ok","version":` + string(anthropic.QuoteModel(g.Version)) + "}\n"))
 }
 
-// fail is a refusal of a request that would be refused again: the client shows it at once instead of retrying.
+// fail returns the failure of a request that would fail again: the client shows it at once instead of retrying.
 func fail(status int, kind anthropic.ErrorType, message string) *upstream.Failure {
 	return &upstream.Failure{Status: status, Type: kind, Message: message, Final: true}
 }

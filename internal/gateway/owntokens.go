@@ -19,11 +19,11 @@ func (o *ownTokens) add(tokens []config.Token) {
 	}
 }
 
-// longToken is the length, in bytes, from which a token is found wherever it stands. A shorter one could be a part of some
-// other word and has to stand by itself.
+// longToken is the length, in bytes, from which a token is found anywhere in a value. A shorter one could be part of another
+// word and has to be a word of its own.
 const longToken = 16
 
-// in reports whether a header's value has one of the tokens in it: alone, in a list, quoted, as name:token, or in what Basic
+// in reports whether a header's value contains one of the tokens: alone, in a list, quoted, as name:token, or in what Basic
 // encodes.
 func (o ownTokens) in(value string) bool {
 	if len(o) == 0 {
@@ -45,7 +45,7 @@ func (o ownTokens) in(value string) bool {
 	return false
 }
 
-// decodeBasic returns what a word encodes in any of the alphabets of base64, padded or not; what else it has is left out.
+// decodeBasic returns what a word encodes in any of the alphabets of base64, padded or not, up to the first byte that is not of it.
 func decodeBasic(word string) string {
 	word = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(word, "="))
 	text, _ := base64.RawStdEncoding.DecodeString(word)
@@ -70,7 +70,7 @@ func (o ownTokens) plain(value string) bool {
 	return false
 }
 
-// standsAlone reports whether what is between start and end is no part of a longer word.
+// standsAlone reports whether the text between start and end is not part of a longer word.
 func standsAlone(value string, start, end int) bool {
 	return (start == 0 || !isWord(value[start-1])) && (end == len(value) || !isWord(value[end]))
 }

@@ -8,15 +8,15 @@ import (
 )
 
 // Proxies are the reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are honored ([server.access_control]). The
-// zero value honors nobody's.
+// zero value honors none.
 type Proxies struct {
 	Trust    bool           // false: every request comes from where its connection does
 	Networks []netip.Prefix // in which the proxies are; loopback addresses always are. IPv4 networks as IPv4
 }
 
 // Client returns the address that a request comes from, and whether it was sent over TLS to this process or to the trusted
-// proxy that passed it on. The address is the rightmost that is not a trusted proxy's: what stands to the left of it, anybody
-// may have written. It is not valid if it cannot be read.
+// proxy that passed it on. The address is the rightmost that is not a trusted proxy's: what is to the left of it, the client
+// may have written. It is not valid if it cannot be parsed.
 func (p *Proxies) Client(r *http.Request) (address netip.Addr, https bool) {
 	peer := parse(r.RemoteAddr)
 	if !p.trusts(peer) {
@@ -39,7 +39,7 @@ func (p *Proxies) Client(r *http.Request) (address netip.Addr, https bool) {
 	return address, p.overTLS(r)
 }
 
-// overTLS reports what the trusted proxy that passed a request on says of the connection that it came over.
+// overTLS reports whether a request was sent over TLS to the trusted proxy that passed it on.
 func (p *Proxies) overTLS(r *http.Request) bool {
 	lines := r.Header["X-Forwarded-Proto"]
 	if len(lines) == 0 {

@@ -68,7 +68,7 @@ type exchange struct {
 }
 
 // SendError is a connection that failed before the head of a response was complete, with what decides whether the peer may
-// be at work on the request (FO-0a).
+// be working on the request (FO-0a).
 type SendError struct {
 	Err      error
 	Reused   bool          // the connection had carried another request before

@@ -11,7 +11,7 @@ import (
 
 // Metrics are the counts and the gauges of a process, in the form of Prometheus (OBS-2). What happens is counted when it
 // has ended; what stands is asked for at each scrape. Labels are what the configuration names and what this package lists,
-// bar the model and the type of an error, of which there are only so many; no session and no client is among them.
+// except the model and the type of an error, whose values are bounded; no session and no client is among them.
 type Metrics struct {
 	registry *prometheus.Registry
 	models   labels

@@ -133,8 +133,8 @@ const (
 	maxMessage = 1 << 10
 )
 
-// Bound shortens the texts of the record that a client, an upstream or the network chooses (RTE-2), so that whoever keeps
-// it, or writes it somewhere, needs no bounds of its own.
+// Bound shortens the texts of the record that a client, an upstream or the network chooses (RTE-2), so that what keeps
+// or writes it needs no bounds of its own.
 func (r *Record) Bound() {
 	for _, name := range []*string{&r.Path, &r.Model, &r.StreamError} {
 		*name = clip(*name, maxName)

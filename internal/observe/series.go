@@ -85,8 +85,8 @@ const (
 	maxErrorTypes = 20
 )
 
-// labels are the values of a label that clients or upstreams choose: those that were seen first. Of models only the ones
-// that an upstream answered for get here.
+// labels are the values of a label that clients or upstreams choose: those that were seen first. Only models
+// for which an upstream sent a response get here.
 type labels struct {
 	limit int
 

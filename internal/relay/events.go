@@ -31,9 +31,9 @@ func relayEvents(out *output, a Answer, o Options) Result {
 	s := &events{out: out, options: o, held: a.Status == http.StatusOK && (o.Hold || o.Model != ""), last: time.Now()}
 	pause := o.KeepAlive
 	if s.held {
-		pause = HoldLimit
+		pause = holdLimit
 		if o.KeepAlive > 0 {
-			pause = min(o.KeepAlive, HoldLimit)
+			pause = min(o.KeepAlive, holdLimit)
 		}
 	} else {
 		s.begin()
@@ -107,8 +107,8 @@ func (s *events) finish(readErr error) {
 	s.end()
 }
 
-// giveUp says, if an event may go there, that the upstream has fallen silent. What is held of an event that is not whole
-// is dropped, so that the client reads the error.
+// giveUp sends an event, if one may be sent here, that says that the upstream has fallen silent. An incomplete event that is
+// held is dropped, so that the client reads the error.
 func (s *events) giveUp() {
 	between := s.boundary.AtEnd()
 	if s.held {

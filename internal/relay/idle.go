@@ -13,15 +13,15 @@ import (
 // errIdle is the error of reading a body that was closed because nothing came.
 var errIdle = errors.New("the upstream sent nothing for too long")
 
-// watched is an upstream's body that is closed once a read of it has waited for limit (WIRE-12b). While nobody reads, because
-// the client takes nothing, no time passes.
+// watched is an upstream's body that is closed once a read of it has waited for limit (WIRE-12b). Only the time of reads counts:
+// while the client takes nothing, the body is not read either.
 type watched struct {
 	body  io.ReadCloser
 	limit time.Duration
 
 	mu      sync.Mutex
 	timer   *time.Timer
-	since   time.Time // when the read that waits began; zero: none does
+	since   time.Time // when the read that is waiting began; zero: none is
 	expired bool
 	stopped bool
 }

@@ -1,6 +1,7 @@
-// Package relay carries one upstream answer to the client as it arrives: it holds the head of a pooled event stream until
-// the first event tells whether the answer is one, puts pings into long silences, restores the model name, counts tokens
-// and notices when the answer was truncated, when it fails in the middle, and when the upstream falls silent. It does not choose accounts and keeps nothing between answers.
+// Package relay carries one upstream response to the client as it arrives: it holds the head of a pooled event stream until
+// the first event shows whether it is a failure, puts pings into long silences, restores the model name, counts tokens and
+// notices when the response is truncated, when it fails in the middle, and when the upstream falls silent. It does not choose
+// accounts and keeps nothing between responses.
 //
 // Back-pressure is the client's own: nothing is read from the upstream while a write to the client blocks, and an answer
 // holds one small buffer plus at most [HeadLimit] bytes (WIRE-13). Each answer belongs to the goroutine that relays it.
@@ -20,8 +21,8 @@ import (
 // HeadLimit bounds what is held back of an answer, in bytes (FO-11, RTE-3).
 const HeadLimit = 64 << 10
 
-// HoldLimit bounds how long the head of a stream is held back (FO-11).
-const HoldLimit = 10 * time.Second
+// holdLimit bounds how long the head of a stream is held back (FO-11).
+const holdLimit = 10 * time.Second
 
 // Answer is an upstream's response.
 type Answer struct {
@@ -35,8 +36,8 @@ type Answer struct {
 type Options struct {
 	// KeepAlive is the silence after which a ping goes into an event stream (WIRE-12); 0 is never.
 	KeepAlive time.Duration
-	// Idle is how long the upstream may take for the next byte of the body (WIRE-12b); 0 is without end. Then the body is
-	// closed, and the response ends as a truncated one.
+	// Idle is how long the upstream may take for the next byte of the body (WIRE-12b); 0 is no limit. After that the body is
+	// closed, and the response ends as truncated.
 	Idle time.Duration
 	// Hold keeps the head of an event stream back until its first event (FO-11).
 	Hold bool

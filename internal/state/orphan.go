@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// orphanLife is how long an orphan is kept in case that it is the only copy of something (TOK-6b).
+// orphanLife is how long an orphan is kept in case it is the only copy of something (TOK-6b).
 const orphanLife = 24 * time.Hour
 
-// Orphans implements [Store]. What a writer leaves that is killed between writing and renaming is a temporary file beside
-// the document (beside its target, for a link).
+// Orphans implements [Store]. A writer that is killed between writing and renaming leaves a temporary file beside the
+// document (beside its target, for a link).
 func (d *Dir) Orphans(ctx context.Context, name string) (list []Orphan, err error) {
 	err = d.withOrphans(ctx, name, func(target string) {
 		document, _ := os.Stat(target)
@@ -34,8 +34,8 @@ func (d *Dir) RemoveOrphans(ctx context.Context, name string) error {
 	return d.withOrphans(ctx, name, func(target string) { tidy(target, nil) })
 }
 
-// withOrphans calls f with the path that a write of the document goes to, while there is no living writer. Where that
-// cannot be known, since the file system has no locks, it does nothing.
+// withOrphans calls f with the path that a write of the document goes to, while there is no living writer. If that
+// cannot be known, because the file system has no locks, it does nothing.
 func (d *Dir) withOrphans(ctx context.Context, name string, f func(target string)) error {
 	if err := firstError(ctx.Err(), checkName(name)); err != nil {
 		return err

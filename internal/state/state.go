@@ -30,7 +30,7 @@ type Doc struct {
 	Version Version
 }
 
-// Orphan is the content of a write that was never completed, because its process was killed. It may be cut short.
+// Orphan is the content of a write that was never completed, because its process was killed. It may be truncated.
 type Orphan struct {
 	Data  []byte
 	Newer bool // it was written after the document

@@ -53,7 +53,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // schedule gives each of the listed identities that can be polled its slot. As long as they are the same ones as before,
-// nobody's slot moves: a reload is no reason to poll earlier, later, or all at once. The caller holds the lock.
+// no slot moves: a reload is no reason to poll earlier, later, or all at once. The caller holds the lock.
 func (p *Poller) schedule(listed []*subject, now time.Time) {
 	ring := slices.DeleteFunc(listed, func(s *subject) bool { _, ok := s.eligible(); return !ok })
 	isNew := func(s *subject) bool { return !slices.Contains(p.ring, s) }

@@ -130,8 +130,8 @@ func (p *Poller) Run(ctx context.Context) {
 	}
 }
 
-// next returns the identity whose turn it is, with the account to poll with, and begins its poll. If it is nobody's turn,
-// wait is the time until it is somebody's, unless there is news.
+// next returns the identity whose turn it is, with the account to poll with, and begins its poll. If there is none,
+// wait is the time until the next turn, unless there is news.
 func (p *Poller) next() (s *subject, with Entry, wait time.Duration) {
 	now := p.clock.Now()
 	p.mu.Lock()

@@ -1,5 +1,5 @@
-// Package userfile knows what is particular to files that people keep and edit themselves: editors put marks in front of
-// their text, and their modes may let other users in. It reads and changes nothing on its own account.
+// Package userfile handles what is particular to files that people keep and edit themselves: a byte-order mark that an editor
+// put at the start, and modes that let other users in. It opens no file and changes nothing.
 package userfile
 
 import (
@@ -30,7 +30,7 @@ type Exposure struct {
 	Dir  bool
 }
 
-// String says what is wrong and which command ends it.
+// String returns what is wrong and the command that fixes it.
 func (e Exposure) String() string {
 	if e.Dir {
 		return fmt.Sprintf("others can write to the directory %s, and so replace the secrets in it: `chmod go-w %s`", e.Path, shellWord(e.Path))

@@ -193,7 +193,7 @@ func increments(t *testing.T, a, b state.Store) {
 	}
 }
 
-// orphans wants none of any write that came to an end, and none of one that is under way (TOK-6b).
+// orphans checks that no write leaves one, whether it has ended or is in progress (TOK-6b).
 func orphans(t *testing.T, a, b state.Store) {
 	ctx := t.Context()
 	var writers sync.WaitGroup
