@@ -190,6 +190,13 @@ func TestNoTokenNoSlot(t *testing.T) {
 		}
 		w.wants("with a token", w.send(sim.MessagesPath, with(minimal, "X-Shunt-Token", "ann-secret"), bodyFor(plainModel, false)).status, http.StatusOK)
 		w.wants("requests at the provider", w.seen(), 1)
+
+		w.provider.Inject("", longJSON.Times(2))
+		for range 2 {
+			defer w.sendOn("x-shunt-token: ann-secret\r\n", bodyFor(plainModel, false)).Close()
+		}
+		w.wants("with a token, while all slots are taken", w.send(sim.MessagesPath, with(minimal, "X-Shunt-Token", "ann-secret"), bodyFor(plainModel, false)).status, http.StatusServiceUnavailable)
+		w.wants("without one", w.ask("", plainModel, false).status, http.StatusUnauthorized)
 	}, clientTokens("ann:ann-secret"))
 }
 
