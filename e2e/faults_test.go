@@ -50,7 +50,7 @@ func stall(hits *atomic.Int64) sim.Fault {
 }
 
 // weather injects faults into random accounts until the context ends. Those that take an account out for long are rare,
-// so that most requests can be answered.
+// so that most requests succeed.
 func weather(ctx context.Context, p *sim.Provider, rng *rand.Rand, stalled *atomic.Int64) {
 	kinds := []struct {
 		weight int
@@ -88,7 +88,7 @@ func weather(ctx context.Context, p *sim.Provider, rng *rand.Rand, stalled *atom
 			p.ExpireTokens(account)
 			continue
 		}
-		p.Clear(account) // what has hit nobody since the last time
+		p.Clear(account) // what has not hit a request since the last time
 		p.Inject(account, drawn[rng.IntN(len(drawn))]().Times(1))
 	}
 }

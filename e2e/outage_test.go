@@ -11,8 +11,8 @@ import (
 	"shunt/internal/sim"
 )
 
-// WIRE-12b: an upstream that begins a stream and falls silent is cut off, although shunt's pings keep the client patient.
-// Claude Code sends the turn again and shows the answer to that.
+// WIRE-12b: an upstream that begins a stream and falls silent is given up, although shunt's pings keep the client waiting.
+// Claude Code sends the turn again and shows the response to that.
 func TestStalledUpstream(t *testing.T) {
 	t.Parallel()
 	p := startProvider(t, sim.Config{Accounts: subscriptions("a", "b")})
@@ -89,7 +89,7 @@ func TestOneBadRequest(t *testing.T) {
 	}
 }
 
-// TOK-9, FO-8b: while the provider rejects every token, each account is refreshed once, and no client is told to log in.
+// TOK-9, FO-8b: while the provider rejects every token, each account is refreshed once, and no client gets a message to log in.
 func TestOutageOfTheProvidersCheck(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c"}

@@ -84,7 +84,7 @@ func (l *load) run(ctx context.Context, sessions int, seed uint64) {
 	l.client.CloseIdleConnections()
 }
 
-// send sends one request, which no other equals, and checks the response. It reports whether that was an answer to its end.
+// send sends one request, which no other equals, and checks the response. It reports whether that was complete.
 func (l *load) send(session string, rng *rand.Rand) bool {
 	echo := fmt.Sprintf("%016x%016x", rng.Uint64(), rng.Uint64())
 	size := 512 + rng.IntN(16<<10)

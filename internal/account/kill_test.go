@@ -32,8 +32,8 @@ const (
 
 // TestKilled kills processes that refresh one credentials file in a tight loop, at random moments, every other time right
 // after the token endpoint has replied. The endpoint rotates with every call, and takes two refresh tokens: the newest
-// one it gave out, and the one that was exchanged for it, whose reply a kill may have lost; of two that were given for one,
-// since a killed process had asked as well, it takes either. What is asserted:
+// one it gave out, and the one that was exchanged for it, whose response a kill may have lost; of two that were given for one,
+// because a killed process had sent it as well, it takes either. What is asserted:
 //
 //   - after each kill, while another process goes on, the file is whole: it holds a login, all that shunt does not own is
 //     there byte for byte, and its mode is 0600 (TOK-6, ACC-1);
@@ -78,8 +78,8 @@ func TestKilled(t *testing.T) {
 
 // TestKilledWithStrictRotation kills one process after the other, at random moments, before an endpoint that takes each
 // refresh token once. Every process has to begin with the newest login of the endpoint, and none may send a spent one
-// (TOK-6b). One loss is beyond anybody's power: a process that is killed after the endpoint has exchanged its token and
-// before the new login is whole in a temporary file. The files that it leaves tell, and then a person logs in again.
+// (TOK-6b). One loss cannot be prevented: a process that is killed after the endpoint has exchanged its token and
+// before the new login is whole in a temporary file. The test recognizes that by the files that are left, and logs in again.
 func TestKilledWithStrictRotation(t *testing.T) {
 	dir := t.TempDir()
 	p := &provider{t: t, path: filepath.Join(dir, ".credentials.json"), replied: make(chan struct{}), strict: true}

@@ -67,7 +67,7 @@ func TestRecoveryAtStart(t *testing.T) {
 }
 
 // TOK-6b: a refresh that is refused looks for one as well, because another process may have been killed meanwhile, and goes
-// on with it, though it has expired. Nothing is marked, and those who hold the identity's cooldowns learn of it (TOK-7).
+// on with it, though it has expired. Nothing is marked, and the identity's cooldowns end (TOK-7).
 func TestRecoveryAfterInvalidGrant(t *testing.T) {
 	for left, calls := range map[time.Duration]int{2 * time.Hour: 1, time.Second: 2} {
 		in(t, func(w *world) {
@@ -95,7 +95,7 @@ func TestRecoveryAfterInvalidGrant(t *testing.T) {
 	}
 }
 
-// TOK-6b: what is not certain to be the account's newest login is not used, and kept for a day in case that it is somebody's.
+// TOK-6b: what is not certain to be the account's newest login is not used, and kept for a day in case it is needed.
 func TestNoRecovery(t *testing.T) {
 	for name, prepare := range map[string]func(w *world, path string){
 		"of another account": func(w *world, _ string) {

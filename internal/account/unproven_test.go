@@ -10,7 +10,7 @@ import (
 	"shunt/internal/secret"
 )
 
-// renewed wants a refresh in place of a token that was refused.
+// renewed checks that a token that was refused is refreshed.
 func (w *world) renewed(a *account.Account, rejected string) string {
 	w.Helper()
 	token, err := a.Renew(w.Context(), secret.New(rejected))
@@ -20,7 +20,7 @@ func (w *world) renewed(a *account.Account, rejected string) string {
 	return token.Reveal()
 }
 
-// spent wants no refresh in place of a token that was refused, at once.
+// spent checks that a token that was refused is not refreshed, without a wait.
 func (w *world) spent(a *account.Account, rejected string) {
 	w.Helper()
 	began, calls := time.Now(), w.count()
@@ -84,7 +84,7 @@ func TestNewLoginIsRefreshedAfterUnauthorized(t *testing.T) {
 	})
 }
 
-// TOK-9: a refresh on schedule goes on during the outage, and changes nothing about it.
+// TOK-9: a refresh on schedule happens during the outage, and changes nothing about it.
 func TestScheduledRefreshDuringOutage(t *testing.T) {
 	in(t, func(w *world) {
 		w.lifetime = 11 * time.Minute
@@ -129,7 +129,7 @@ func TestExpiredTokenIsRefreshedDuringOutage(t *testing.T) {
 	})
 }
 
-// TOK-4, TOK-9: twenty requests that are refused with one token share one refresh, whenever they learn of it, and twenty
+// TOK-4, TOK-9: twenty requests that are refused with one token share one refresh, whenever they see the 401, and twenty
 // that are refused with its result share none. So do those of the other entries of the identity: with a login of their
 // own, or with a copy of the same.
 func TestUnauthorizedTogether(t *testing.T) {

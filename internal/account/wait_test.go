@@ -13,7 +13,7 @@ import (
 )
 
 // TOK-1b: as long as its token has not expired, a request waits a second at most, be it for the network, the queue, an alias
-// or another process; the refresh goes on.
+// or another process; the refresh continues.
 func TestUnexpiredTokenIsNotWaitedFor(t *testing.T) {
 	slow := func(string) time.Duration { return 30*time.Second - 1 }
 	for name, c := range map[string]struct {
@@ -94,7 +94,7 @@ func TestTokenExpiresDuringTheWait(t *testing.T) {
 	}
 }
 
-// TOK-7c: a token endpoint that never replies to one account delays no other, neither on demand nor in the background.
+// TOK-7c: a token endpoint that never responds to one account delays no other, neither on demand nor in the background.
 func TestHangingRefreshDelaysNoOther(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", 0)

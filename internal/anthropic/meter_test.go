@@ -64,7 +64,7 @@ func TestStreamMeter(t *testing.T) {
 	}
 }
 
-// OBS-1: the type of an error event, wherever it stands and however the stream is cut, in a form that can be shown.
+// OBS-1: the type of an error event, wherever it is and however the stream is split, in a form that can be shown.
 func TestStreamFailure(t *testing.T) {
 	event := func(data string) string { return "event: error\ndata: " + data + "\n\n" }
 	of := func(kind string) string {

@@ -10,7 +10,7 @@ import (
 	"shunt/internal/sim"
 )
 
-// FO-8, FO-8b, ERR-2b: of the responses that a request collected, the client gets the one that tells it most; what is said
+// FO-8, FO-8b, ERR-2b: of the responses that a request collected, the client gets the most informative one; a rejection
 // of the pool's own credentials is never one of them.
 func TestMostInformativeResponse(t *testing.T) {
 	quota := func(after string) []sim.Fault { return faults(sim.Rejected(anthropic.FiveHour).RetryAfter(after)) }
@@ -43,7 +43,7 @@ func TestMostInformativeResponse(t *testing.T) {
 				if r.status != c.status || r.header.Get("Retry-After") != c.retryAfter || !strings.Contains(r.body, c.says) || r.account != "" {
 					w.Errorf("%d by %q, retry-after %q: %s", r.status, r.account, r.header.Get("Retry-After"), r.body)
 				}
-				w.wants("told not to retry", r.header.Get("X-Should-Retry") == "false", c.status == 502)
+				w.wants("is final", r.header.Get("X-Should-Retry") == "false", c.status == 502)
 			})
 		})
 	}
@@ -95,7 +95,7 @@ func TestExhaustedPoolSaysWhen(t *testing.T) {
 	})
 }
 
-// CHN-2: of several upstreams out of quota, the client hears of the one that recovers soonest.
+// CHN-2: of several upstreams out of quota, the client gets the 429 of the one that recovers soonest.
 func TestChainRelaysTheSoonestRecovery(t *testing.T) {
 	for first, second := range map[string]string{"600": "9000", "9000": "600"} {
 		inWorld(t, sim.Config{Accounts: accountsOf(2)}, chainOf(poolAt(providerURL, "a"), poolAt(providerURL, "b")), func(w *world) {

@@ -43,7 +43,7 @@ func TestLargeRequestsAreForgotten(t *testing.T) {
 				}
 				w.last()
 				if grown := heap() - before; grown > bound {
-					w.Errorf("%d requests have left %d bytes", requests, grown)
+					w.Errorf("%d requests left %d bytes", requests, grown)
 				}
 				if page := w.page(); !strings.Contains(page, "400") || len(page) > 64<<10 {
 					w.Errorf("the page has %d bytes", len(page))

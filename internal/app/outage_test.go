@@ -65,7 +65,7 @@ func TestUnauthorizedOutage(t *testing.T) {
 	}
 }
 
-// TOK-1b: a request whose token has not expired waits a second for a refresh, which goes on: for a slow token endpoint, and
+// TOK-1b: a request whose token has not expired waits a second for a refresh, which continues: for a slow token endpoint, and
 // for a lock that another process holds.
 func TestUnexpiredTokenHardlyWaits(t *testing.T) {
 	var unlock func()

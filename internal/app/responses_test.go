@@ -20,7 +20,7 @@ const idleEvent = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\
 	"\"the upstream sent nothing for 300 seconds: the response is incomplete, and the request can be sent again\"}}\n\n"
 
 // WIRE-12b, FO-9: an upstream that falls silent does not hang its client: after upstream_idle_ms the response ends as a
-// truncated one, whatever kind it is of, and is counted and logged as one. It costs the account nothing and is not sent again.
+// truncated one, whatever its kind, and is counted and logged as one. It costs the account nothing and is not sent again.
 func TestUpstreamThatFallsSilent(t *testing.T) {
 	silent := func(kind, coding, sent string) sim.Fault {
 		return sim.Respond(func(rw http.ResponseWriter, r *http.Request) {
@@ -82,7 +82,7 @@ func TestUpstreamThatFallsSilent(t *testing.T) {
 								w.Errorf("calls %v", calls)
 							}
 							if !strings.Contains(w.log.String(), " end=cut cut_cause=upstream_idle ") {
-								w.Error("the log does not tell")
+								w.Error("the log does not say so")
 							}
 							w.wants("the upstream's side", w.provider.Requests()[0].Outcome, sim.Canceled)
 						})
@@ -119,7 +119,7 @@ func TestPingsOfASlowUpstream(t *testing.T) {
 	})
 }
 
-// OBS-1: an error event inside a stream of status 200 is no success: not in the log, the metrics or the record.
+// OBS-1: an error event inside a stream of status 200 is not a success: not in the log, the metrics or the record.
 func TestErrorEventIsNoSuccess(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: accountsOf(1)}, surface+poolOf(""), func(w *world) {
 		w.provider.Inject("", script(startEvent, time.Second, errorEvent[:9], time.Second, errorEvent[9:]))
@@ -135,7 +135,7 @@ func TestErrorEventIsNoSuccess(t *testing.T) {
 			w.Errorf("tokens %+v", r.Tokens)
 		}
 		if !strings.Contains(w.log.String(), " status=200 end=error stream_error=overloaded_error ") {
-			w.Errorf("the log does not tell: %s", w.log)
+			w.Errorf("the log does not say so: %s", w.log)
 		}
 		_, text := w.scrape("GET", "Authorization", "Bearer "+readKey)
 		for line, there := range map[string]bool{
@@ -150,8 +150,8 @@ func TestErrorEventIsNoSuccess(t *testing.T) {
 	}, withAdmin)
 }
 
-// OBS-1, FO-11: a refusal that is relayed since every account ends so keeps what its calls came to; a client that leaves once
-// it has read the error has not broken anything off.
+// OBS-1, FO-11: a refusal that is relayed because every account ends like this keeps the results of its calls; a client that leaves
+// once it has read the error has not aborted anything.
 func TestErrorEventThatIsRelayedLast(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
 		w.provider.Inject("a", sim.ErrorStream(anthropic.TypeOverloaded).Times(1))

@@ -119,7 +119,7 @@ func (l *loader) warnOfPlainHTTP() {
 		if p.Auth == APIKey {
 			what = "the API key"
 		}
-		l.warning(l.settings(i).baseURL, "sends "+what+" over plain HTTP, which anybody on the way can read; use https, or a provider on this machine")
+		l.warning(l.settings(i).baseURL, "sends "+what+" over plain HTTP, which anyone on the way can read; use https, or a provider on this machine")
 	}
 }
 

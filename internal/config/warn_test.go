@@ -72,10 +72,10 @@ func TestWarnings(t *testing.T) {
 		}},
 		{"proxies that are trusted", "[server.access_control]\ntrust_forwarded_for = true\ntrusted_proxies = ['10.0.0.0/8']", nil},
 		{"a key over plain HTTP", "[providers.a]\nbase_url = 'http://10.0.0.1:8080'\nauth = 'api_key'\napi_key_env = 'KEY'", []string{
-			`2: providers.a.base_url: sends the API key over plain HTTP, which anybody on the way can read; use https, or a provider on this machine`,
+			`2: providers.a.base_url: sends the API key over plain HTTP, which anyone on the way can read; use https, or a provider on this machine`,
 		}},
 		{"a client's token over plain HTTP", "[providers.a]\nbase_url = 'http://a.example'", []string{
-			`2: providers.a.base_url: sends the credentials of clients over plain HTTP, which anybody on the way can read; use https, or a provider on this machine`,
+			`2: providers.a.base_url: sends the credentials of clients over plain HTTP, which anyone on the way can read; use https, or a provider on this machine`,
 		}},
 		{"plain HTTP on this machine", "[providers.a]\nbase_url = 'http://LOCALHOST:8080'\n[providers.b]\nbase_url = 'http://127.0.0.1'\nauth = 'api_key'\napi_key_env = 'KEY'", nil},
 		{"a short client token", "[server.auth]", []string{

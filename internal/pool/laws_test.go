@@ -354,7 +354,7 @@ func TestLawCooled(t *testing.T) {
 			case place(a).After(place(b)):
 				t.Fatalf("%v before %v", place(a).Sub(now), place(b).Sub(now))
 			case block(b) && !block(a) && place(a).Equal(first):
-				t.Fatal("one that recovers no sooner stands before the block")
+				t.Fatal("one that recovers no sooner is before the block")
 			case block(a) == block(b) && place(a).Equal(place(b)) && a.Priority > b.Priority:
 				t.Fatalf("priority %d before %d", a.Priority, b.Priority)
 			}

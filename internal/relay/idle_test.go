@@ -15,7 +15,7 @@ import (
 	"shunt/internal/relay"
 )
 
-// idleEvent is what a client is told of an upstream that was silent for a minute.
+// idleEvent is what a client receives from an upstream that was silent for a minute.
 const idleEvent = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":" +
 	"\"the upstream sent nothing for 60 seconds: the response is incomplete, and the request can be sent again\"}}\n\n"
 
@@ -135,7 +135,7 @@ func TestIdleUpstreamInTime(t *testing.T) {
 	}
 }
 
-// OBS-1: an error event anywhere in a stream is reported with its type, however the stream is cut into pieces, and whether or
+// OBS-1: an error event anywhere in a stream is reported with its type, however the stream is split into pieces, and whether or
 // not it was held.
 func TestStreamErrors(t *testing.T) {
 	event := "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"m\"}}\n\n"
@@ -145,12 +145,12 @@ func TestStreamErrors(t *testing.T) {
 		state int
 		kind  anthropic.ErrorType
 	}{
-		"in the middle":   {strings.NewReader(start + delta + event), 200, anthropic.TypeOverloaded},
-		"byte by byte":    {&drip{text: start + delta + event}, 200, anthropic.TypeOverloaded},
-		"then broken off": {upstreamOf(t, start+event, broken), 200, anthropic.TypeOverloaded},
-		"first":           {strings.NewReader(strings.Replace(event, "overloaded", "invalid_request", 1)), 200, anthropic.TypeInvalidRequest},
-		"none":            {strings.NewReader(start + delta + final), 200, ""},
-		"not a 200":       {strings.NewReader(start + event), 500, ""},
+		"in the middle": {strings.NewReader(start + delta + event), 200, anthropic.TypeOverloaded},
+		"byte by byte":  {&drip{text: start + delta + event}, 200, anthropic.TypeOverloaded},
+		"then aborted":  {upstreamOf(t, start+event, broken), 200, anthropic.TypeOverloaded},
+		"first":         {strings.NewReader(strings.Replace(event, "overloaded", "invalid_request", 1)), 200, anthropic.TypeInvalidRequest},
+		"none":          {strings.NewReader(start + delta + final), 200, ""},
+		"not a 200":     {strings.NewReader(start + event), 500, ""},
 	} {
 		for _, hold := range []bool{true, false} {
 			if closer, ok := c.body.(io.Seeker); ok {

@@ -295,7 +295,7 @@ func TestCredentialChanged(t *testing.T) {
 		if asks := len(w.asks("a")); asks != 4 {
 			t.Errorf("a was asked about %d times", asks)
 		}
-		w.expect("b", 15) // QUO-24: a new login is no reason to come before retry-after
+		w.expect("b", 15) // QUO-24: a new login is not a reason to come before retry-after
 		w.poller.CredentialChanged(w.registry.Pool("claude").Snapshot()[0].Key)
 		w.runs(interval - 10*time.Second)
 		if asks := len(w.asks("a")); asks != 4 {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// QUO-24: a spread is even, covers one interval, polls nobody too early, and somebody as early as possible.
+// QUO-24: a spread is even, covers one interval, polls no account too early, and one as early as possible.
 func TestSpreadLaw(t *testing.T) {
 	began := time.Unix(1_800_000_000, 0)
 	rapid.Check(t, func(t *rapid.T) {

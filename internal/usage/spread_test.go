@@ -168,8 +168,8 @@ func TestSpreadWithRestlessAccounts(t *testing.T) {
 	})
 }
 
-// QUO-24: what happens to some polls moves no other; an account that was told to wait comes back in its own slot, whoever
-// has come or gone meanwhile; and no 429 of the usage endpoint affects routing.
+// QUO-24: what happens to some polls moves no other; an account that has to wait comes back in its own slot, whichever
+// accounts have come or gone meanwhile; and no 429 of the usage endpoint affects routing.
 func TestSpreadWithFailures(t *testing.T) {
 	inWorld(t, setting{accounts: 10}, func(w *world) {
 		w.runs(interval - time.Second)

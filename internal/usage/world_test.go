@@ -182,7 +182,7 @@ func (w *world) times(calls []sim.Request) (seconds []int) {
 	return seconds
 }
 
-// expect says when an account has to have been asked about, in whole seconds after the poller began.
+// expect checks when an account has been polled, in whole seconds after the poller began.
 func (w *world) expect(account string, seconds ...int) {
 	w.Helper()
 	if got := w.times(w.asks(account)); !slices.Equal(got, seconds) {
