@@ -25,7 +25,7 @@ func TestClientLeaves(t *testing.T) {
 		ended  sim.Outcome // of the provider's only request
 	}{
 		{"before headers", sim.Hang(), 10 * time.Second, 0, 0, sim.Canceled},
-		{"before the first event", sim.SlowFirstEvent(time.Minute), 10 * time.Second, 0, 200, sim.Canceled},
+		{"before the first event", sim.SlowFirstEvent(time.Minute), 9 * time.Second, 0, 200, sim.Canceled},
 		{"after the first ping", sim.SlowFirstEvent(time.Minute), 40 * time.Second, 200, 200, sim.Canceled},
 		{"in the middle", sim.SlowHeaders(0), 10 * time.Second, 200, 200, sim.Canceled},
 		{"during a short wait", sim.Throttled("5"), 3 * time.Second, 0, 0, sim.Complete},
