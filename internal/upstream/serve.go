@@ -169,11 +169,7 @@ func (x *exchange) try(a *attempt) (answered bool, _ Outcome) {
 				return true, x.relayKept(a, reply.kept)
 			}
 			x.throttle(a, reply.kept)
-			if a.wait > shortWait {
-				x.throttled = a
-				break
-			}
-			if a.mayRepeat(reply) && x.clock.Sleep(x.r.Client.Context(), a.until.Sub(x.clock.Now())) == nil {
+			if a.wait <= shortWait && a.mayRepeat(reply) && x.clock.Sleep(x.r.Client.Context(), a.until.Sub(x.clock.Now())) == nil {
 				a.resent, a.waited = true, true
 				continue
 			}
