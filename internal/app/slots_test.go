@@ -221,11 +221,15 @@ func TestNoTokenUntilTheRouteIsKnown(t *testing.T) {
 		w.wants("the second", (<-second).status, http.StatusRequestTimeout)
 
 		// Once its route is known, a request counts like any other.
+		var routed []<-chan plain
 		for range 5 {
-			w.drip(begin(`{"model":"own-model","x":"`))
+			routed = append(routed, w.drip(begin(`{"model":"own-model","x":"`)))
 		}
 		w.send(sim.MessagesPath, minimal, body)
 		w.wants("sent on", string(w.received().Body), body)
+		for _, response := range routed { // else they would end in the same moment as the shutdown's timeout
+			w.wants("one that is slow", (<-response).status, http.StatusRequestTimeout)
+		}
 	}, clientTokens("ann:ann-secret"))
 }
 
