@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -223,6 +224,7 @@ func TestEveryAttemptBearsItsOwnUUID(t *testing.T) {
 		if r := w.ask("s", plainModel, true); r.status != 200 || r.account == home {
 			w.Fatalf("%d by %s", r.status, r.account)
 		}
+		synctest.Wait() // the provider notes a request that it reset after its connection has ended
 		requests := w.provider.Requests()[before:]
 		if len(requests) != 3 {
 			w.Fatalf("%d requests", len(requests))
