@@ -207,6 +207,7 @@ func TestNoToken(t *testing.T) {
 			t.Errorf("conditions %q", conditions)
 		}
 		// A new login is tried within an interval.
+		w.runs(time.Second) // past the slot
 		w.provider.Clear("a")
 		w.put("a", w.provider.Login("a"))
 		w.follow(map[string][]account.Spec{"claude": nil})

@@ -42,6 +42,7 @@ type world struct {
 	registry *pool.Registry
 	health   *observe.Health
 	poller   *usage.Poller
+	start    func() // the poller, once; what a test sets up before time passes is there at the first poll
 	stop     func() // and wait for its end
 
 	mu  sync.Mutex
@@ -114,8 +115,10 @@ func inWorld(t *testing.T, s setting, test func(w *world)) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		w.began = c.Now()
-		go func() { w.poller.Run(ctx); close(ended) }()
-		w.stop = func() { cancel(); <-ended }
+		w.start = sync.OnceFunc(func() {
+			go func() { w.poller.Run(ctx); close(ended) }()
+		})
+		w.stop = func() { w.start(); cancel(); <-ended }
 
 		test(w)
 
@@ -160,6 +163,7 @@ func (w *world) follow(specs map[string][]account.Spec) {
 
 // runs lets time pass on the world's clock, and everything settle.
 func (w *world) runs(d time.Duration) {
+	w.start()
 	time.Sleep(w.clock.Scale(d))
 	synctest.Wait()
 }
