@@ -107,3 +107,34 @@ func TestChainRelaysTheSoonestRecovery(t *testing.T) {
 		})
 	}
 }
+
+// ERR-2b, FO-15: while the accounts cool down, too, a pool out of quota says so, however many broken logins it has.
+func TestOutOfQuotaBesideBrokenLogins(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(4)}, poolOf(""), func(w *world) {
+		for _, name := range []string{"a", "b", "c"} {
+			w.provider.Inject(name, sim.CredentialForbidden())
+		}
+		w.provider.Inject("d", sim.Rejected(anthropic.FiveHour).RetryAfter("3600"))
+		for _, session := range []string{"s", "s", "t", "u", "v", "", ""} {
+			w.wants("status in session "+session, w.ask(session, plainModel, true).status, 429)
+			time.Sleep(time.Minute)
+		}
+	})
+}
+
+// FO-8: a kept response whose body did not come whole ends for the client as one that was cut.
+func TestKeptResponseThatStalls(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+		w.provider.Inject("a", sim.Respond(func(rw http.ResponseWriter, r *http.Request) {
+			rw.Header().Set("Content-Length", "300")
+			rw.WriteHeader(http.StatusInternalServerError)
+			rw.Write([]byte(`{"typ`))
+			http.NewResponseController(rw).Flush()
+			<-r.Context().Done()
+		}))
+		got := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, false))
+		w.wants("status", got.status, http.StatusInternalServerError)
+		w.wants("an error", got.err != nil, true)
+		w.wants("end", string(w.last().End), "cut")
+	})
+}

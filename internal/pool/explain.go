@@ -58,7 +58,9 @@ const (
 	ByRecovery By = "recovery" // the one before it is cooled for a shorter time
 	// ByFault: the one before it is among those that a fault of the service cooled. They stand together, where the first of
 	// them recovers (FO-0c).
-	ByFault       By = "fault"
+	ByFault By = "fault"
+	// ByCredential: the one after it was cooled because its credential was rejected, which time alone does not mend.
+	ByCredential  By = "credential"
 	ByPriority    By = "priority"
 	ByHeadroom    By = "headroom"
 	ByWeeklyReset By = "weekly_reset" // that of the one before it comes first
@@ -104,6 +106,8 @@ func by(a, b *Ranked, policy Policy) By {
 		return ByLead
 	case a.tier == ownTier:
 		return ByOwn
+	case a.tier != b.tier && b.tier == refusedTier:
+		return ByCredential
 	case a.tier == faultTier && b.tier == laterTier:
 		return ByFault
 	case a.tier != b.tier && a.Group == Cooling:
@@ -122,7 +126,7 @@ func by(a, b *Ranked, policy Policy) By {
 	return ByTie
 }
 
-func byRecovery(t tier) bool { return t == coolingTier || t == laterTier }
+func byRecovery(t tier) bool { return t == coolingTier || t == laterTier || t == refusedTier }
 
 func (r *Ranked) explained(q *Query, now time.Time) Place {
 	m := r.Member

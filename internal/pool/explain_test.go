@@ -162,7 +162,7 @@ func TestExplainCooled(t *testing.T) {
 			break
 		}
 	}
-	want := []string{"a cooled  ", "b cooled  own", "d cooled  recovery", "c cooled  tie", "e cooled  fault", "f cooled  recovery"}
+	want := []string{"a cooled  ", "b cooled  own", "d cooled  recovery", "c cooled  tie", "e cooled  fault", "f cooled  credential"}
 	if diff := cmp.Diff(want, lines(p.Explain(req))); diff != "" {
 		t.Error(diff)
 	}

@@ -346,6 +346,9 @@ func TestLawCooled(t *testing.T) {
 			if block(m) {
 				return first
 			}
+			if _, cause := m.Health.CooledUntil(q.Fable, now); cause.kind() == ofCredential {
+				return until(m).AddDate(1, 0, 0) // behind all others (ERR-2b)
+			}
 			return until(m)
 		}
 		for i := 1; i < len(cooled); i++ {

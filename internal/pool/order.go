@@ -130,10 +130,11 @@ const (
 	nearTier
 	overHardTier
 	noLoginTier
-	ownTier      // and the next three are Cooling: the session's own (FO-15),
+	ownTier      // and the next four are Cooling: the session's own (FO-15),
 	coolingTier  // those that recover before any of the next,
 	faultTier    // those that a fault of the service cooled (FO-0c),
-	laterTier    // and those that recover later than the first of these
+	laterTier    // those that recover later than the first of these,
+	refusedTier  // and those whose credential was rejected, which time alone does not bring back (ERR-2b)
 	disabledTier // and what follows is Out
 	pausedTier
 	cappedTier

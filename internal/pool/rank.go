@@ -20,8 +20,11 @@ func rank(m *Member, q *Query, now time.Time) Ranked {
 	priority := int64(m.Priority)
 	if until, cause := m.Health.CooledUntil(q.Fable, now); !until.IsZero() {
 		r.Group, r.tier = Cooling, coolingTier
-		if cause.isFault() {
+		switch {
+		case cause.isFault():
 			r.tier = faultTier
+		case cause.kind() == ofCredential:
+			r.tier = refusedTier
 		}
 		r.major, r.minor = int64(until.Sub(now)), priority
 		return r
