@@ -23,36 +23,49 @@ func (l stallListener) Accept() (net.Conn, error) {
 	return &stallConn{Conn: c, timeout: l.timeout}, nil
 }
 
-// stallConn gives every write a deadline of at least timeout. Setting a deadline costs more than a small write, so it is set
-// for a little longer and kept until less than timeout is left of it.
+// stallConn gives every write deadlines of a part of timeout each. Setting a deadline costs more than a small write, so it is
+// set for a little longer and kept until less than a part is left of it.
 type stallConn struct {
 	net.Conn
 	timeout  time.Duration
 	deadline atomic.Int64 // nanoseconds since 1970; zero: none
 }
 
-const stallSlack = 16 // a deadline is longer than the timeout by this part of it
+const (
+	stallParts = 4  // deadlines that have to pass in a row without a byte written
+	stallSlack = 16 // a deadline is longer than its part of the timeout by this part of that
+)
 
-// Write fails only if nothing of p could be written before a deadline: a client that reads slowly stays.
+// Write fails, and ends the connection, only if nothing of p could be written for the timeout: a client that reads slowly
+// stays.
 func (c *stallConn) Write(p []byte) (written int, err error) {
-	for {
+	for silent := 0; ; {
 		if err := c.renew(); err != nil {
 			return written, err
 		}
 		n, err := c.Conn.Write(p[written:])
 		written += n
-		if n == 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		switch {
+		case !errors.Is(err, os.ErrDeadlineExceeded):
+			return written, err
+		case n > 0:
+			silent = 0
+		default:
+			silent++
+		}
+		if silent == stallParts {
+			c.Conn.Close() // whatever net/http would write next must not wait again
 			return written, err
 		}
 	}
 }
 
 func (c *stallConn) renew() error {
-	now := time.Now()
-	if c.deadline.Load() >= now.Add(c.timeout).UnixNano() {
+	now, part := time.Now(), c.timeout/stallParts
+	if c.deadline.Load() >= now.Add(part).UnixNano() {
 		return nil
 	}
-	deadline := now.Add(c.timeout + c.timeout/stallSlack)
+	deadline := now.Add(part + part/stallSlack)
 	c.deadline.Store(deadline.UnixNano())
 	return c.SetWriteDeadline(deadline)
 }

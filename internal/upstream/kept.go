@@ -28,6 +28,7 @@ type kept struct {
 	class  class
 	header http.Header
 	body   []byte
+	cut    bool // the body ended early, or took too long
 }
 
 // keep reads a response to its end, or as far as limit and patience allow, and closes it.
@@ -38,12 +39,25 @@ func keepRefused(response *http1.Response, head []byte, stands int) *kept {
 	stop := time.AfterFunc(drainBudget, func() { response.Body.Close() })
 	defer stop.Stop()
 	defer response.Body.Close()
-	rest, _ := io.ReadAll(io.LimitReader(response.Body, int64(keptLimit-len(head))))
-	return &kept{status: response.Status, stands: stands, header: response.Header, body: append(head[:len(head):len(head)], rest...)}
+	rest, err := io.ReadAll(io.LimitReader(response.Body, int64(keptLimit-len(head))))
+	return &kept{
+		status: response.Status, stands: stands, header: response.Header,
+		body: append(head[:len(head):len(head)], rest...), cut: err != nil,
+	}
 }
 
-// answer is the response as one to relay.
+// cutShort is the end of a body that is not whole.
+type cutShort struct{}
+
+// Read implements [io.Reader].
+func (cutShort) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// answer is the response as one to relay. One that was cut ends as such for the client, too.
 func (k *kept) answer() relay.Answer {
+	if k.cut {
+		body := io.MultiReader(bytes.NewReader(k.body), cutShort{})
+		return relay.Answer{Status: k.status, Header: k.header, Body: io.NopCloser(body), Length: -1}
+	}
 	return relay.Answer{Status: k.status, Header: k.header, Body: io.NopCloser(bytes.NewReader(k.body)), Length: int64(len(k.body))}
 }
 
