@@ -22,6 +22,12 @@ type rig struct {
 	client *http.Client
 }
 
+// Requests are those of the provider once it has noted how each ended, which for one that it reset is after the client knows.
+func (r *rig) Requests() []sim.Request {
+	synctest.Wait()
+	return r.Provider.Requests()
+}
+
 // bubble runs the test in a synctest bubble, with a provider of the configuration.
 func bubble(t *testing.T, config sim.Config, test func(r *rig)) {
 	t.Helper()
