@@ -28,8 +28,8 @@ var (
 	ErrClosed         = errors.New("shutting down")
 
 	// ErrRefreshSpent is the error of [Account.Renew] while the provider refuses even tokens that it has just issued (TOK-9).
-	ErrRefreshSpent = errors.New("the provider also refused a token from a refresh after a 401, so there is no other refresh " +
-		"until a request succeeds, the login changes, or 10 minutes have passed")
+	ErrRefreshSpent = errors.New("the provider also refused the token that a refresh after a 401 brought; shunt refreshes again " +
+		"once a request succeeds, the login changes, or 10 minutes have passed")
 
 	errExpired = errors.New("the token has expired")
 	errNoOther = errors.New("there is no other token than the one that was refused")
