@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -117,7 +117,7 @@ func TestPoolRunsOut(t *testing.T) {
 		t.Fatal("the key served first")
 	}
 	for _, account := range []string{"a", "b"} {
-		p.Fill(account, anthropic.FiveHour, 1)
+		p.Fill(account, messages.FiveHour, 1)
 	}
 	for _, prompt := range []string{"again", "and again"} {
 		if next := p.answered(t, user.reply(t, prompt)); next.Account != "key" || next.Session() != first.Session() || next.AccountUUID != "" {
@@ -125,7 +125,7 @@ func TestPoolRunsOut(t *testing.T) {
 		}
 	}
 	for _, account := range []string{"a", "b"} {
-		p.Fill(account, anthropic.FiveHour, 0)
+		p.Fill(account, messages.FiveHour, 0)
 	}
 	if last := p.answered(t, user.reply(t, "at last")); last.Account == "key" || last.Session() != first.Session() {
 		t.Errorf("%s in session %s", last.Account, last.Session())

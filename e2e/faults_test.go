@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -25,7 +25,7 @@ func quotaHit(seconds int) sim.Fault {
 		h.Set("Retry-After", strconv.Itoa(seconds))
 		h.Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusTooManyRequests)
-		_, _ = w.Write(anthropic.AppendError(nil, anthropic.TypeRateLimit, quotaMessage(seconds), "req_quota"))
+		_, _ = w.Write(messages.AppendError(nil, messages.TypeRateLimit, quotaMessage(seconds), "req_quota"))
 	})
 }
 
@@ -66,7 +66,7 @@ func weather(ctx context.Context, p *sim.Provider, rng *rand.Rand, stalled *atom
 		{3, func() sim.Fault { return sim.Truncate(2 + rng.IntN(6)) }},
 		{4, func() sim.Fault { return sim.SlowFirstEvent(1500 * time.Millisecond) }},
 		{4, func() sim.Fault { return sim.SlowHeaders(800 * time.Millisecond) }},
-		{2, func() sim.Fault { return sim.ErrorStream(anthropic.TypeOverloaded) }},
+		{2, func() sim.Fault { return sim.ErrorStream(messages.TypeOverloaded) }},
 		{3, func() sim.Fault { return stall(stalled) }},
 		{1, sim.Hang},
 	}

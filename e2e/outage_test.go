@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -94,7 +94,7 @@ func TestOutageOfTheProvidersCheck(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c"}
 	p := startProvider(t, sim.Config{Accounts: subscriptions(names...)})
-	p.Inject("", sim.Failure(http.StatusUnauthorized, anthropic.TypeAuthentication, "Invalid authentication credentials"))
+	p.Inject("", sim.Failure(http.StatusUnauthorized, messages.TypeAuthentication, "Invalid authentication credentials"))
 	g := startGateway(t, p, newStore(t, p, names...), pool)
 	for i := range 20 {
 		if status := g.send(t, fmt.Sprint("session-", i), model).StatusCode; status != http.StatusBadGateway {

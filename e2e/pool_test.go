@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -63,7 +63,7 @@ func TestConversation(t *testing.T) {
 func TestMovesBeforeTheWall(t *testing.T) {
 	p, _, user := poolOf(t, sim.Config{}, "a", "b")
 	first := p.answered(t, user.ask(t, "say hi"))
-	p.Fill(first.Account, anthropic.FiveHour, 0.985)
+	p.Fill(first.Account, messages.FiveHour, 0.985)
 	if last := p.answered(t, user.reply(t, "the one that tells")); last.Account != first.Account {
 		t.Fatalf("moved to %s before it could know", last.Account)
 	}
@@ -84,11 +84,11 @@ func TestTroubleBetweenTurns(t *testing.T) {
 		trouble func(p *provider, account string)
 		moves   bool
 	}{
-		{"window full", func(p *provider, account string) { p.Fill(account, anthropic.FiveHour, 1) }, other},
+		{"window full", func(p *provider, account string) { p.Fill(account, messages.FiveHour, 1) }, other},
 		{"overloaded", func(p *provider, account string) { p.Inject(account, sim.Overloaded()) }, other},
 		{"server error", func(p *provider, account string) { p.Inject(account, sim.ServerError(500)) }, other},
 		{"error as first event", func(p *provider, account string) {
-			p.Inject(account, sim.ErrorStream(anthropic.TypeOverloaded))
+			p.Inject(account, sim.ErrorStream(messages.TypeOverloaded))
 		}, other},
 		{"connections reset", func(p *provider, account string) { p.Inject(account, sim.ResetConnection()) }, other},
 		{"one connection reset", func(p *provider, account string) { p.Inject(account, sim.ResetConnection().Times(1)) }, same},
@@ -129,7 +129,7 @@ func TestStreamBreaks(t *testing.T) {
 func TestEverythingUsedUp(t *testing.T) {
 	p, _, user := poolOf(t, sim.Config{}, "a", "b")
 	for _, account := range p.Accounts() {
-		p.Fill(account, anthropic.SevenDay, 1)
+		p.Fill(account, messages.SevenDay, 1)
 	}
 	got := user.ask(t, "say hi")
 	if got.code == 0 || !strings.Contains(got.stdout+got.stderr, "429") {

@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -80,7 +80,7 @@ func limited(t *testing.T, first string, f sim.Fault) *gateway {
 		"[[providers.anthropic.accounts]]\nname = \"a\"\n[[providers.anthropic.accounts]]\nname = \"b\"\ntoken_env = \"TOKEN_OF_B\"\nuuid = %q\n", p.url, pool, p.UUID("b")),
 		"TOKEN_OF_B="+p.SetupToken("b"))
 	second := map[string]string{"a": "b", "b": "a"}[first]
-	p.Fill(second, anthropic.FiveHour, 0.985)
+	p.Fill(second, messages.FiveHour, 0.985)
 	for i := 0; p.Counters(second).Requests == 0; i++ {
 		g.send(t, fmt.Sprint("session-", i), model)
 	}
@@ -150,8 +150,8 @@ func TestRefusals(t *testing.T) {
 			name: "capped", // CAP-4
 			start: func(t *testing.T) *gateway {
 				g := pooled(t, "[server.pool]\ndefault_max_utilization = 0.5\n", func(p *provider) {
-					p.Fill("a", anthropic.FiveHour, 0.9)
-					p.Fill("b", anthropic.FiveHour, 0.9)
+					p.Fill("a", messages.FiveHour, 0.9)
+					p.Fill("b", messages.FiveHour, 0.9)
 				})
 				for i := 0; g.send(t, fmt.Sprint("session-", i), model).StatusCode == http.StatusOK && i < 20; i++ {
 				} // until both have reported what is used
@@ -163,7 +163,7 @@ func TestRefusals(t *testing.T) {
 		{
 			name: "out of quota, then 401", // FO-8, FO-8c, ERR-2b
 			start: func(t *testing.T) *gateway {
-				return limited(t, "a", sim.Failure(http.StatusUnauthorized, anthropic.TypeAuthentication, "Invalid bearer token"))
+				return limited(t, "a", sim.Failure(http.StatusUnauthorized, messages.TypeAuthentication, "Invalid bearer token"))
 			},
 			says:  []string{"429", quotaMessage(1800)},
 			most:  1,
@@ -172,7 +172,7 @@ func TestRefusals(t *testing.T) {
 		{
 			name: "out of quota, then 403", // FO-8, FO-8c, ERR-2b
 			start: func(t *testing.T) *gateway {
-				return limited(t, "a", sim.Failure(http.StatusForbidden, anthropic.TypePermission, "Request not allowed"))
+				return limited(t, "a", sim.Failure(http.StatusForbidden, messages.TypePermission, "Request not allowed"))
 			},
 			says:  []string{"429", quotaMessage(1800)},
 			most:  1,
@@ -181,7 +181,7 @@ func TestRefusals(t *testing.T) {
 		{
 			name: "403, then out of quota", // FO-8, FO-8c
 			start: func(t *testing.T) *gateway {
-				return limited(t, "b", sim.Failure(http.StatusForbidden, anthropic.TypePermission, "Request not allowed"))
+				return limited(t, "b", sim.Failure(http.StatusForbidden, messages.TypePermission, "Request not allowed"))
 			},
 			says:  []string{"429", quotaMessage(1800)},
 			most:  1,

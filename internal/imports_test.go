@@ -13,25 +13,27 @@ import (
 // allowed says which packages of ours a package may import besides the leaves, so that dependencies run in one direction.
 // The design gives the reason for each.
 var allowed = map[string]string{
-	"identity": "", "secret": "", "clock": "", "hosts": "", "userfile": "", // leaves: everyone may import them
-	"anthropic": "", "http1": "", "quota": "", "config": "", "oauth": "", "observe": "",
-	"state":    "quota",
+	"identity": "", "secret": "", "clock": "", "hosts": "", "userfile": "", "wire": "", // leaves: everyone may import them
+	"http1": "", "quota": "", "config": "", "oauth": "", "observe": "",
+	"store":    "quota",
 	"pool":     "quota",
-	"account":  "oauth state observe",
-	"relay":    "anthropic",
-	"upstream": "anthropic http1 quota pool account relay observe",
-	"gateway":  "anthropic config upstream relay observe",
-	"usage":    "anthropic quota pool account observe",
-	"sim":      "anthropic quota pool observe",
-	"app":      "anthropic quota config state pool oauth account relay upstream gateway usage admin observe sim",
-	"admin":    "anthropic config quota pool account oauth observe",
-	"cli":      "app admin config account oauth observe sim sim/policy",
+	"account":  "oauth store observe",
+	"relay":    "dialect/messages",
+	"upstream": "dialect/messages http1 quota pool account relay observe",
+	"gateway":  "dialect/messages config upstream relay observe",
+	"usage":    "dialect/messages quota pool account observe",
+	"sim":      "dialect/messages quota pool observe",
+	"app":      "dialect/messages quota config store pool oauth account relay upstream gateway usage admin observe sim",
+	"admin":    "dialect/messages config quota pool account oauth observe",
+	"cli":      "app admin config account oauth observe sim simulate",
 
-	"state/statetest": "state",
-	"sim/policy":      "quota pool observe",
+	"dialect/messages": "",
+	"wire/wiretest":    "",
+	"store/storetest":  "store",
+	"simulate":         "quota pool observe",
 }
 
-var leaves = []string{"identity", "secret", "clock", "hosts", "userfile"}
+var leaves = []string{"identity", "secret", "clock", "hosts", "userfile", "wire"}
 
 // TestImports holds the imports of the code, not of its tests, against the design.
 func TestImports(t *testing.T) {

@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"shunt/internal/account"
-	"shunt/internal/state"
+	"shunt/internal/store"
 )
 
 // onDisk makes a world whose documents are files under the returned directory.
 func onDisk(w *world) (dir string) {
 	dir = w.TempDir()
-	w.disk.real = func(path string) state.Store { return state.NewDir(filepath.Join(dir, path)) }
+	w.disk.real = func(path string) store.Store { return store.NewDir(filepath.Join(dir, path)) }
 	return dir
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"shunt/internal/account"
-	"shunt/internal/state"
+	"shunt/internal/store"
 )
 
 // TOK-7d: on a full disk the rotated login is used from memory, also for the next rotation; shunt says so loudly, and
@@ -90,13 +90,13 @@ func TestLoginWhileUnwritten(t *testing.T) {
 
 // broken is a store whose documents cannot be read, or whose locks cannot be had, while err is set.
 type broken struct {
-	state.Store
+	store.Store
 	get, list, lock *error
 }
 
-func (b broken) Get(ctx context.Context, name string) (state.Doc, error) {
+func (b broken) Get(ctx context.Context, name string) (store.Doc, error) {
 	if *b.get != nil {
-		return state.Doc{}, *b.get
+		return store.Doc{}, *b.get
 	}
 	return b.Store.Get(ctx, name)
 }
@@ -117,8 +117,8 @@ func (b broken) Lock(ctx context.Context, name string) (func(), error) {
 
 func broke(w *world) (get, list, lock *error) {
 	get, list, lock = new(error), new(error), new(error)
-	store := broken{&state.Memory{}, get, list, lock}
-	w.disk.real = func(string) state.Store { return store }
+	docs := broken{&store.Memory{}, get, list, lock}
+	w.disk.real = func(string) store.Store { return docs }
 	return get, list, lock
 }
 

@@ -11,32 +11,32 @@ import (
 	"sync"
 	"time"
 
-	"shunt/internal/state"
+	"shunt/internal/store"
 )
 
-// disk is every directory of a test in memory, with a switch that makes writes fail. Its handles implement state.Store.
+// disk is every directory of a test in memory, with a switch that makes writes fail. Its handles implement store.Store.
 type disk struct {
 	mu      sync.Mutex
-	stores  map[string]*state.Memory
+	stores  map[string]*store.Memory
 	failing error
 	before  func() // runs before each write
 
-	real func(dir string) state.Store // in place of all that; nil: none
+	real func(dir string) store.Store // in place of all that; nil: none
 }
 
 type directory struct {
-	*state.Memory
+	*store.Memory
 	disk *disk
 }
 
-func (d *disk) open(dir string) state.Store {
+func (d *disk) open(dir string) store.Store {
 	if d.real != nil {
 		return d.real(dir)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.stores[dir] == nil {
-		d.stores[dir] = &state.Memory{}
+		d.stores[dir] = &store.Memory{}
 	}
 	return directory{d.stores[dir], d}
 }
@@ -47,7 +47,7 @@ func (d *disk) fail(err error) {
 	d.failing = err
 }
 
-func (d directory) PutIf(ctx context.Context, name string, data []byte, was state.Version) (state.Version, error) {
+func (d directory) PutIf(ctx context.Context, name string, data []byte, was store.Version) (store.Version, error) {
 	d.disk.mu.Lock()
 	before, err := d.disk.before, d.disk.failing
 	d.disk.mu.Unlock()

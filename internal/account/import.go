@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"shunt/internal/state"
+	"shunt/internal/store"
 	"shunt/internal/userfile"
 )
 
@@ -92,7 +92,7 @@ func readOrigin(ctx context.Context, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, err := state.NewDir(filepath.Dir(path)).Get(ctx, filepath.Base(path))
+	doc, err := store.NewDir(filepath.Dir(path)).Get(ctx, filepath.Base(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no file %s", path)
 	}

@@ -17,7 +17,7 @@ import (
 	"shunt/internal/oauth"
 	"shunt/internal/observe"
 	"shunt/internal/secret"
-	"shunt/internal/state"
+	"shunt/internal/store"
 )
 
 // onDemandDistance lies between two calls of the token endpoint, so that not even requests for ten expired accounts make
@@ -47,7 +47,7 @@ type Options struct {
 	OnRefresh func(entry string, err error)
 
 	// Open returns the documents of a directory. Nil: its files.
-	Open func(dir string) state.Store
+	Open func(dir string) store.Store
 }
 
 // Keeper keeps the credentials of all accounts of the process.
@@ -60,7 +60,7 @@ type Keeper struct {
 	oauth     Refresher
 	onChange  func(identity.Key)
 	onRefresh func(entry string, err error)
-	open      func(dir string) state.Store
+	open      func(dir string) store.Store
 
 	gate       gate
 	pace       pace
@@ -82,7 +82,7 @@ type Keeper struct {
 	mu      sync.Mutex // guards what follows; never held with a source's lock or across I/O
 	closed  bool
 	sources map[place]*source
-	stores  map[string]state.Store
+	stores  map[string]store.Store
 	watched map[string][]string // names of documents by directory; nil: all of them
 }
 
@@ -116,7 +116,7 @@ func NewKeeper(o Options) *Keeper {
 		warned:     map[string]bool{},
 		seen:       map[identity.Key]bool{},
 		sources:    map[place]*source{},
-		stores:     map[string]state.Store{},
+		stores:     map[string]store.Store{},
 	}
 	k.health = o.Health
 	if k.health == nil {
@@ -126,7 +126,7 @@ func NewKeeper(o Options) *Keeper {
 		k.getenv = os.Getenv
 	}
 	if k.open == nil {
-		k.open = func(dir string) state.Store { return state.NewDir(dir) }
+		k.open = func(dir string) store.Store { return store.NewDir(dir) }
 	}
 	k.ctx, k.close = context.WithCancelCause(context.Background())
 	return k
@@ -226,7 +226,7 @@ func (k *Keeper) at(p place) *source {
 }
 
 // storeOf returns the documents of a directory. The caller holds mu.
-func (k *Keeper) storeOf(dir string) state.Store {
+func (k *Keeper) storeOf(dir string) store.Store {
 	store, ok := k.stores[dir]
 	if !ok {
 		store = k.open(dir)

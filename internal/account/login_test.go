@@ -47,7 +47,7 @@ func TestInvalidGrant(t *testing.T) {
 		w.wants("marked after a login", marked, false)
 		w.conditions()
 		w.wants("token", w.token(a), "tok-oat-a#3")
-		w.wants("told", w.changes()[0], identity.OfStoreEntry("a"))
+		w.wants("told", w.changes()[0], identity.OfStoreEntry("claude", "a"))
 		end()
 		w.close()
 	})

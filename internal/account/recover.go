@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"shunt/internal/state"
+	"shunt/internal/store"
 )
 
 // startWait is how long startup waits for another process that may be using the same document.
@@ -61,7 +61,7 @@ func (s *source) recover(ctx context.Context) bool {
 
 // successorIn returns the newest login among the orphans of a credentials file that a refresh of the file's own led to. An
 // orphan that is truncated does not parse, and one that has been overtaken expires earlier.
-func (d document) successorIn(orphans []state.Orphan) (newest credential, ok bool) {
+func (d document) successorIn(orphans []store.Orphan) (newest credential, ok bool) {
 	if !d.refreshable() {
 		return credential{}, false
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"shunt/internal/account"
-	"shunt/internal/state"
+	"shunt/internal/store"
 )
 
 // orphaned leaves a store entry as a process does that is killed between writing and renaming: the entry has the login whose
@@ -132,7 +132,7 @@ func TestRecoveryOnAFullDisk(t *testing.T) {
 		w.orphaned(dir, 2*time.Hour)
 		full := errors.New("no space left on device")
 		real := w.disk.real
-		w.disk.real = func(path string) state.Store { return fullDisk{real(path), &full} }
+		w.disk.real = func(path string) store.Store { return fullDisk{real(path), &full} }
 		a := w.account()
 		w.wants("token", w.token(a), "tok-oat-a#1")
 		w.conditions("account claude/a cannot be saved")
@@ -165,11 +165,11 @@ func TestRecoveryWaitsForTheLock(t *testing.T) {
 }
 
 type fullDisk struct {
-	state.Store
+	store.Store
 	err *error
 }
 
-func (d fullDisk) PutIf(ctx context.Context, name string, data []byte, was state.Version) (state.Version, error) {
+func (d fullDisk) PutIf(ctx context.Context, name string, data []byte, was store.Version) (store.Version, error) {
 	if *d.err != nil {
 		return "", *d.err
 	}

@@ -164,15 +164,15 @@ func identify(entries []*entry, store []*source, w *warner) {
 		split := len(organizations[e.uuid]) > 1
 		switch {
 		case e.uuid != "" && !split:
-			e.key = identity.OfAccount(e.uuid, "")
+			e.key = identity.OfAccount(claudeFamily, e.uuid, "")
 			continue
 		case e.uuid != "" && e.organization != "":
-			e.key = identity.OfAccount(e.uuid, e.organization)
+			e.key = identity.OfAccount(claudeFamily, e.uuid, e.organization)
 			continue
 		case e.stored:
-			e.key = identity.OfStoreEntry(e.spec.Name)
+			e.key = identity.OfStoreEntry(claudeFamily, e.spec.Name)
 		default:
-			e.key = identity.OfInline(e.spec.Provider, e.spec.Name)
+			e.key = identity.OfInline(claudeFamily, e.spec.Provider, e.spec.Name)
 		}
 		if split {
 			w.once(fmt.Sprintf("account %s: its account UUID is in use in two organizations, and which one it belongs to is unknown, "+
@@ -250,3 +250,6 @@ func firstKnown(values ...string) string {
 	}
 	return ""
 }
+
+// claudeFamily is the family of the accounts.
+const claudeFamily = "claude"

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"shunt/internal/state"
+	"shunt/internal/store"
 )
 
 const (
@@ -48,7 +48,7 @@ func (s *source) writeRotated(ctx context.Context) error {
 			return nil // it is there, or the file has another login by now
 		}
 		version, err = s.store.PutIf(ctx, s.name, d.with(*rotated), version)
-		if errors.Is(err, state.ErrConflict) {
+		if errors.Is(err, store.ErrConflict) {
 			continue
 		}
 		if err != nil {

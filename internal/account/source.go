@@ -11,7 +11,7 @@ import (
 	"shunt/internal/clock"
 	"shunt/internal/identity"
 	"shunt/internal/secret"
-	"shunt/internal/state"
+	"shunt/internal/store"
 )
 
 var errNotRead = errors.New("it has not been read yet")
@@ -21,7 +21,7 @@ var errNotRead = errors.New("it has not been read yet")
 type source struct {
 	keeper *Keeper
 	place
-	store state.Store // nil for a variable of the environment
+	store store.Store // nil for a variable of the environment
 
 	// disk is held while the document is read or written, so that what is learned from it is learned in order.
 	disk sync.Mutex
@@ -37,7 +37,7 @@ type source struct {
 	mu      sync.Mutex // never held across I/O; guards what follows
 	current credential // in use; durable unless rotated is set
 	problem error      // why current is none; nil if it is one
-	seen    state.Version
+	seen    store.Version
 	onDisk  credential // what the document last held that could be used
 
 	// rotated is a credential that the document has yet to get. While a refresh writes it, current is still the old one.
@@ -55,7 +55,7 @@ type source struct {
 	restUntil  time.Time     // no refresh in the background before
 
 	flight *flight // the refresh that runs
-	warned state.Version
+	warned store.Version
 	titles []string // the entries that lead here, "provider/name"
 	keys   []identity.Key
 	untold bool // the credential changed before anybody could be told whose it is
@@ -85,7 +85,7 @@ func (s *source) usable() (credential, error) {
 }
 
 // read returns the document, and why it cannot be used if it cannot. The caller holds disk.
-func (s *source) read(ctx context.Context) (document, state.Version, error) {
+func (s *source) read(ctx context.Context) (document, store.Version, error) {
 	doc, err := s.store.Get(ctx, s.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return document{}, "", absent{s.place}
@@ -133,7 +133,7 @@ func (s *source) reread(ctx context.Context) error {
 }
 
 // learn takes in what was read. It reports whether the content is news, and whether the credential changed.
-func (s *source) learn(d document, version state.Version, problem error) (news, changed bool) {
+func (s *source) learn(d document, version store.Version, problem error) (news, changed bool) {
 	successor, spent := s.keeper.successors.of(d.credential)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"shunt/internal/oauth"
-	"shunt/internal/state"
+	"shunt/internal/store"
 )
 
 // The reasons why the store does not do what it is asked to, as far as a caller may want to tell them apart.
@@ -27,11 +27,11 @@ var (
 // processes.
 type Store struct {
 	dir  string
-	docs state.Store
+	docs store.Store
 }
 
 // OpenStore returns the store in a directory (see [StoreDir]), which need not exist. It does not touch the disk.
-func OpenStore(dir string) *Store { return &Store{dir, state.NewDir(dir)} }
+func OpenStore(dir string) *Store { return &Store{dir, store.NewDir(dir)} }
 
 // Dir is the directory that holds the entries.
 func (s *Store) Dir() string { return s.dir }

@@ -110,7 +110,7 @@ func TestStoreReplaces(t *testing.T) {
 			}
 			a := w.account()
 			w.wants("token", w.token(a), g.AccessToken.Reveal())
-			w.wants("key", a.Key(), identity.OfAccount(g.AccountUUID, ""))
+			w.wants("key", a.Key(), identity.OfAccount("claude", g.AccountUUID, ""))
 			w.wants("refreshable", a.Refreshable(), true)
 		}
 		if err := s.Add(w.Context(), "work", oauth.SetupToken, grantOf("setup"), time.Now()); err != nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"shunt/internal/state"
+	"shunt/internal/store"
 )
 
 // TOK-6b: which orphan of a credentials file takes its place.
@@ -20,36 +20,36 @@ func TestSuccessorIn(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		file    string
-		orphans []state.Orphan
+		orphans []store.Orphan
 		wants   string // its access token; empty: none
 	}{
-		"newer":                   {login(1, 1000, ""), []state.Orphan{{Data: []byte(login(2, 2000, ""))}}, "a2"},
-		"of the same account":     {login(1, 1000, owner+`,"x":1`), []state.Orphan{{Data: []byte(login(2, 2000, owner))}}, "a2"},
-		"of another account":      {login(1, 1000, owner), []state.Orphan{{Data: []byte(login(2, 2000, other))}}, ""},
-		"of another organization": {login(1, 1000, inOrg), []state.Orphan{{Data: []byte(login(2, 2000, inOther))}}, ""},
-		"organization unknown":    {login(1, 1000, inOrg), []state.Orphan{{Data: []byte(login(2, 2000, owner))}}, "a2"},
-		"account unknown there":   {login(1, 1000, owner), []state.Orphan{{Data: []byte(login(2, 2000, ""))}}, ""},
-		"account unknown here":    {login(1, 1000, ""), []state.Orphan{{Data: []byte(login(2, 2000, owner))}}, ""},
-		"other members differ":    {login(1, 1000, `,"x":1`), []state.Orphan{{Data: []byte(login(2, 2000, `,"x":2`))}}, ""},
-		"other white space":       {strings.ReplaceAll(login(1, 1000, ""), ",", ",\n"), []state.Orphan{{Data: []byte(login(2, 2000, ""))}}, "a2"},
-		"byte-order mark":         {"\ufeff" + login(1, 1000, ""), []state.Orphan{{Data: []byte(login(2, 2000, ""))}}, "a2"},
-		"older":                   {login(1, 1000, ""), []state.Orphan{{Data: []byte(login(2, 999, "")), Newer: true}}, ""},
-		"as old, written later":   {login(1, 1000, ""), []state.Orphan{{Data: []byte(login(2, 1000, "")), Newer: true}}, "a2"},
-		"as old, written earlier": {login(1, 1000, ""), []state.Orphan{{Data: []byte(login(2, 1000, ""))}}, ""},
-		"the same":                {login(1, 1000, ""), []state.Orphan{{Data: []byte(login(1, 1000, "")), Newer: true}}, ""},
-		"not rotated":             {login(1, 1000, ""), []state.Orphan{{Data: []byte(strings.Replace(login(2, 2000, ""), "r2", "r1", 1))}}, ""},
-		"truncated":               {login(1, 1000, ""), []state.Orphan{{Data: []byte(login(2, 2000, "")[:60]), Newer: true}}, ""},
-		"empty":                   {login(1, 1000, ""), []state.Orphan{{Newer: true}}, ""},
-		"a setup token":           {login(1, 1000, owner), []state.Orphan{{Data: []byte(setup(`"shuntCredentialKind":"setup_token"`))}}, ""},
+		"newer":                   {login(1, 1000, ""), []store.Orphan{{Data: []byte(login(2, 2000, ""))}}, "a2"},
+		"of the same account":     {login(1, 1000, owner+`,"x":1`), []store.Orphan{{Data: []byte(login(2, 2000, owner))}}, "a2"},
+		"of another account":      {login(1, 1000, owner), []store.Orphan{{Data: []byte(login(2, 2000, other))}}, ""},
+		"of another organization": {login(1, 1000, inOrg), []store.Orphan{{Data: []byte(login(2, 2000, inOther))}}, ""},
+		"organization unknown":    {login(1, 1000, inOrg), []store.Orphan{{Data: []byte(login(2, 2000, owner))}}, "a2"},
+		"account unknown there":   {login(1, 1000, owner), []store.Orphan{{Data: []byte(login(2, 2000, ""))}}, ""},
+		"account unknown here":    {login(1, 1000, ""), []store.Orphan{{Data: []byte(login(2, 2000, owner))}}, ""},
+		"other members differ":    {login(1, 1000, `,"x":1`), []store.Orphan{{Data: []byte(login(2, 2000, `,"x":2`))}}, ""},
+		"other white space":       {strings.ReplaceAll(login(1, 1000, ""), ",", ",\n"), []store.Orphan{{Data: []byte(login(2, 2000, ""))}}, "a2"},
+		"byte-order mark":         {"\ufeff" + login(1, 1000, ""), []store.Orphan{{Data: []byte(login(2, 2000, ""))}}, "a2"},
+		"older":                   {login(1, 1000, ""), []store.Orphan{{Data: []byte(login(2, 999, "")), Newer: true}}, ""},
+		"as old, written later":   {login(1, 1000, ""), []store.Orphan{{Data: []byte(login(2, 1000, "")), Newer: true}}, "a2"},
+		"as old, written earlier": {login(1, 1000, ""), []store.Orphan{{Data: []byte(login(2, 1000, ""))}}, ""},
+		"the same":                {login(1, 1000, ""), []store.Orphan{{Data: []byte(login(1, 1000, "")), Newer: true}}, ""},
+		"not rotated":             {login(1, 1000, ""), []store.Orphan{{Data: []byte(strings.Replace(login(2, 2000, ""), "r2", "r1", 1))}}, ""},
+		"truncated":               {login(1, 1000, ""), []store.Orphan{{Data: []byte(login(2, 2000, "")[:60]), Newer: true}}, ""},
+		"empty":                   {login(1, 1000, ""), []store.Orphan{{Newer: true}}, ""},
+		"a setup token":           {login(1, 1000, owner), []store.Orphan{{Data: []byte(setup(`"shuntCredentialKind":"setup_token"`))}}, ""},
 		"of a setup token": {
 			strings.Replace(setup(`"shuntCredentialKind":"setup_token"`), "2000", "1000", 1),
-			[]state.Orphan{{Data: []byte(login(3, 3000, owner))}},
+			[]store.Orphan{{Data: []byte(login(3, 3000, owner))}},
 			"",
 		},
-		"the newest of several": {login(1, 1000, ""), []state.Orphan{
+		"the newest of several": {login(1, 1000, ""), []store.Orphan{
 			{Data: []byte(login(2, 2000, ""))}, {Data: []byte(login(4, 4000, ""))}, {Data: []byte(login(3, 3000, ""))}, {Data: []byte("x")},
 		}, "a4"},
-		"the last of two as old": {login(1, 1000, ""), []state.Orphan{
+		"the last of two as old": {login(1, 1000, ""), []store.Orphan{
 			{Data: []byte(login(2, 2000, ""))}, {Data: []byte(login(3, 2000, ""))},
 		}, "a3"},
 	} {

@@ -7,7 +7,7 @@ import (
 
 	"shunt/internal/identity"
 	"shunt/internal/secret"
-	"shunt/internal/state"
+	"shunt/internal/store"
 	"shunt/internal/userfile"
 )
 
@@ -140,7 +140,7 @@ func (w *warner) sharedLogins(entries []*entry) {
 func (s *source) warnDue() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	version := s.seen + state.Version(" "+s.problem.Error())
+	version := s.seen + store.Version(" "+s.problem.Error())
 	due := s.warned != version
 	s.warned = version
 	return due

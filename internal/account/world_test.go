@@ -18,7 +18,7 @@ import (
 	"shunt/internal/identity"
 	"shunt/internal/oauth"
 	"shunt/internal/observe"
-	"shunt/internal/state"
+	"shunt/internal/store"
 )
 
 func TestMain(m *testing.M) {
@@ -54,7 +54,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{
 		T:        t,
 		endpoint: &endpoint{valid: map[string]bool{}, lifetime: 8 * time.Hour},
-		disk:     &disk{stores: map[string]*state.Memory{}},
+		disk:     &disk{stores: map[string]*store.Memory{}},
 		env:      map[string]string{},
 	}
 	w.keeper = w.newKeeper()

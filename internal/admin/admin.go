@@ -15,9 +15,9 @@ import (
 	"strings"
 
 	"shunt/internal/account"
-	"shunt/internal/anthropic"
 	"shunt/internal/clock"
 	"shunt/internal/config"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/hosts"
 	"shunt/internal/oauth"
 	"shunt/internal/observe"
@@ -109,7 +109,7 @@ func Serves(path string) bool { return path == "/admin" || strings.HasPrefix(pat
 func (a *Admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protect(w.Header())
 	if r.URL.EscapedPath() != r.URL.Path || strings.Contains(r.URL.Path, "//") || strings.Contains(r.URL.Path, "/.") {
-		refuse(w, http.StatusNotFound, anthropic.TypeNotFound, "no such page")
+		refuse(w, http.StatusNotFound, messages.TypeNotFound, "no such page")
 		return
 	}
 	if _, pattern := a.mux.Handler(r); pattern == "" {
@@ -130,11 +130,11 @@ func (a *Admin) unmatched(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if allowed == nil {
-		refuse(w, http.StatusNotFound, anthropic.TypeNotFound, "no such page")
+		refuse(w, http.StatusNotFound, messages.TypeNotFound, "no such page")
 		return
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	refuse(w, http.StatusMethodNotAllowed, anthropic.TypeInvalidRequest, "this takes "+strings.Join(allowed, ", "))
+	refuse(w, http.StatusMethodNotAllowed, messages.TypeInvalidRequest, "this takes "+strings.Join(allowed, ", "))
 }
 
 // protect sets the headers of every answer (ADM-2).
@@ -147,10 +147,10 @@ func protect(h http.Header) {
 }
 
 // refuse answers in the error shape (ERR-1).
-func refuse(w http.ResponseWriter, status int, kind anthropic.ErrorType, message string) {
+func refuse(w http.ResponseWriter, status int, kind messages.ErrorType, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	w.Write(anthropic.AppendError(nil, kind, message, ""))
+	w.Write(messages.AppendError(nil, kind, message, ""))
 }
 
 func writeJSON(w http.ResponseWriter, v any) {

@@ -85,8 +85,8 @@ func newSurface(t *testing.T) *surface {
 	s.pool = pool.NewRegistry(clock.Clock{}).Pool("anthropic")
 	soft := quota.Soft(quota.DefaultHard)
 	s.pool.Configure([]pool.Account{
-		{Name: "a", Key: identity.OfStoreEntry("a"), Priority: 100, Soft: soft},
-		{Name: "b", Key: identity.OfStoreEntry("b"), Priority: 100, Soft: soft},
+		{Name: "a", Key: identity.OfStoreEntry("claude", "a"), Priority: 100, Soft: soft},
+		{Name: "b", Key: identity.OfStoreEntry("claude", "b"), Priority: 100, Soft: soft},
 	}, pool.Policy{Planned: true})
 	vendor := oauth.Claude
 	client := oauth.NewClient(vendor, roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -209,7 +209,7 @@ func TestPauseAndCooldown(t *testing.T) {
 		t.Errorf("also chosen: %s", c.Name)
 	}
 	selection.Release()
-	s.pool.Observe(identity.OfStoreEntry("b"), pool.Outcome{Sent: time.Now(), Event: pool.ServerError, Cooldown: time.Hour})
+	s.pool.Observe(identity.OfStoreEntry("claude", "b"), pool.Outcome{Sent: time.Now(), Event: pool.ServerError, Cooldown: time.Hour})
 	w = s.call("DELETE", "/admin/api/pool/anthropic/accounts/"+s.ref("b")+"/cooldown", adminToken, "")
 	if !strings.Contains(w.Body.String(), `"cooldown_secs_remaining":0`) || !strings.Contains(w.Body.String(), `"available":true`) {
 		t.Errorf("%s", w.Body)
@@ -469,7 +469,7 @@ func TestLivePage(t *testing.T) {
 		t.Fatalf("never told %q", text)
 	}
 	wait("unseen")
-	s.pool.Pause(identity.OfStoreEntry("b"), true)
+	s.pool.Pause(identity.OfStoreEntry("claude", "b"), true)
 	wait("paused")
 	s.admin.Note(&observe.Record{Time: time.Now(), RequestID: "req_9", Account: "a", Model: `<img src=x>`, Status: 200, Why: "sticky"})
 	wait("req_9")

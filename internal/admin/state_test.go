@@ -46,7 +46,7 @@ func (s *surface) page() string {
 func TestAliases(t *testing.T) {
 	s := newSurface(t)
 	soft := quota.Soft(quota.DefaultHard)
-	one, other := identity.OfAccount("u-1", ""), identity.OfStoreEntry("b")
+	one, other := identity.OfAccount("claude", "u-1", ""), identity.OfStoreEntry("claude", "b")
 	s.pool.Configure([]pool.Account{
 		{Name: "home", Key: one, Priority: 200, Soft: soft},
 		{Name: "b", Key: other, Priority: 100, Soft: soft},
@@ -95,7 +95,7 @@ func TestClearCooldown(t *testing.T) {
 	signal := quota.Signal{Status: "rejected"}
 	signal.Windows[quota.FiveHour] = quota.WindowSignal{Status: "rejected", Utilization: 0.5, HasUtilization: true, Reset: time.Now().Add(time.Hour)}
 	signal.Windows[quota.Fable] = quota.WindowSignal{Status: "rejected"}
-	s.pool.Observe(identity.OfStoreEntry("a"), pool.Outcome{Sent: time.Now(), Event: pool.Rejected, Cooldown: time.Hour, Signal: signal})
+	s.pool.Observe(identity.OfStoreEntry("claude", "a"), pool.Outcome{Sent: time.Now(), Event: pool.Rejected, Cooldown: time.Hour, Signal: signal})
 	if a := s.states()["a"]; a.Available || a.Cooldown == 0 || a.Status5h == nil {
 		t.Fatalf("%+v", a)
 	}
@@ -113,7 +113,7 @@ func TestClearCooldown(t *testing.T) {
 			t.Errorf("%s: %s", where, w.Body)
 		}
 	}
-	s.pool.Pause(identity.OfStoreEntry("b"), true)
+	s.pool.Pause(identity.OfStoreEntry("claude", "b"), true)
 	for _, fable := range []bool{false, true} {
 		selection := s.pool.Begin(pool.Request{Fable: fable})
 		if c, ok := selection.Next(t.Context()); !ok || c.Name != "a" || c.Group != pool.Free {
@@ -132,7 +132,7 @@ func TestNeedsLogin(t *testing.T) {
 	if s.states()["a"].NeedsLogin {
 		t.Error("at first")
 	}
-	s.pool.Observe(identity.OfStoreEntry("a"), pool.Outcome{Sent: time.Now(), Event: pool.Forbidden, Cooldown: time.Nanosecond})
+	s.pool.Observe(identity.OfStoreEntry("claude", "a"), pool.Outcome{Sent: time.Now(), Event: pool.Forbidden, Cooldown: time.Nanosecond})
 	if a := s.states()["a"]; !a.NeedsLogin || s.states()["b"].NeedsLogin {
 		t.Errorf("%+v", a)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/identity"
 	"shunt/internal/quota"
 	"shunt/internal/sim"
@@ -200,7 +200,7 @@ func TestBlankUUIDIsUnknown(t *testing.T) {
 	for uuid, warnings := range map[string]int{"": 0, "  ": 0, "not a uuid": 1, "../x": 1} {
 		inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
 			w.wants("members", w.members(), "a b")
-			w.wants("key", w.state("a").Key, identity.OfStoreEntry("a"))
+			w.wants("key", w.state("a").Key, identity.OfStoreEntry("claude", "a"))
 			w.wants("warnings", w.logged("WARN", "form of a UUID"), 2*warnings)
 			w.mustServe("", plainModel)
 			w.wants("account_uuid", w.provider.Requests()[0].AccountUUID, "theirs")
@@ -217,7 +217,7 @@ func TestBlankUUIDIsUnknown(t *testing.T) {
 func TestAliasMovesNoSession(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: accountsOf(4)}, poolOf(""), func(w *world) {
 		homes := w.homes()
-		w.provider.Fill("a", anthropic.FiveHour, 0.5)
+		w.provider.Fill("a", messages.FiveHour, 0.5)
 		warnings := 0
 		stays := func(step, representative string) {
 			t.Helper()
@@ -273,15 +273,15 @@ func (w *world) used(account string) float64 {
 // it belongs to is another, with a warning.
 func TestOneUUIDInTwoOrganizations(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: accountsOf(4)}, poolOf(""), func(w *world) {
-		w.wants("key of one organization", w.state("a").Key, identity.OfAccount("u-1", ""))
+		w.wants("key of one organization", w.state("a").Key, identity.OfAccount("claude", "u-1", ""))
 		w.put("b", owned(w.provider.Credentials("b"), "u-1", "o-2"))
 		second()
 		w.wants("members", w.members(), "a b c")
-		w.wants("key", w.state("a").Key, identity.OfAccount("u-1", "o-1"))
-		w.wants("key", w.state("b").Key, identity.OfAccount("u-1", "o-2"))
-		w.wants("key of another account", w.state("c").Key, identity.OfAccount("u-3", ""))
+		w.wants("key", w.state("a").Key, identity.OfAccount("claude", "u-1", "o-1"))
+		w.wants("key", w.state("b").Key, identity.OfAccount("claude", "u-1", "o-2"))
+		w.wants("key of another account", w.state("c").Key, identity.OfAccount("claude", "u-3", ""))
 		w.wants("warnings", w.logged("WARN"), 0)
-		w.provider.Fill("a", anthropic.FiveHour, 0.7)
+		w.provider.Fill("a", messages.FiveHour, 0.7)
 		for range 3 {
 			w.mustServe("", plainModel)
 		}
@@ -292,11 +292,11 @@ func TestOneUUIDInTwoOrganizations(t *testing.T) {
 		w.put("d", owned(w.provider.Credentials("d"), "u-1", ""))
 		second()
 		w.wants("members", w.members(), "a b c d")
-		w.wants("key of the unknown", w.state("d").Key, identity.OfStoreEntry("d"))
+		w.wants("key of the unknown", w.state("d").Key, identity.OfStoreEntry("claude", "d"))
 		w.wants("warnings", w.logged("WARN", "organization_uuid", "anthropic/d"), 1)
 		w.remove("b")
 		second()
-		w.wants("key of one organization again", w.state("a").Key, identity.OfAccount("u-1", ""))
+		w.wants("key of one organization again", w.state("a").Key, identity.OfAccount("claude", "u-1", ""))
 	}, func(w *world) {
 		w.remove("b")
 		w.remove("d")
@@ -311,10 +311,10 @@ func TestOrganizationsOfConfigurationAndStore(t *testing.T) {
 	pool := poolOf(listed("a", `uuid = "u-1"`, `organization_uuid = "o-1"`))
 	inWorld(t, sim.Config{Accounts: accountsOf(2)}, pool, func(w *world) {
 		w.wants("members", w.members(), "a")
-		w.wants("key", w.state("a").Key, identity.OfAccount("u-1", "o-1"))
+		w.wants("key", w.state("a").Key, identity.OfAccount("claude", "u-1", "o-1"))
 		w.put("b", owned(w.provider.Credentials("b"), "u-2", "o-2"))
 		second()
-		w.wants("key", w.state("a").Key, identity.OfAccount("u-1", ""))
+		w.wants("key", w.state("a").Key, identity.OfAccount("claude", "u-1", ""))
 	}, func(w *world) {
 		w.put("b", owned(w.provider.Credentials("b"), "u-1", "o-2"))
 	})

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"shunt/internal/admin"
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -98,7 +98,7 @@ func TestLoginThatIsNotLive(t *testing.T) {
 // with it; what is known to be used has not.
 func TestClearedCooldownServesAtOnce(t *testing.T) {
 	for name, fault := range map[string]sim.Fault{
-		"a throttle": sim.Throttled("300"), "a rejection": sim.Rejected(anthropic.FiveHour).RetryAfter("3600"),
+		"a throttle": sim.Throttled("300"), "a rejection": sim.Rejected(messages.FiveHour).RetryAfter("3600"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, sim.Config{Accounts: accountsOf(2)}, surface+poolOf(""), func(w *world) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -24,7 +24,7 @@ func TestFableAdvisor(t *testing.T) {
 			return got.header.Get("X-Shunt-Account")
 		}
 
-		w.provider.Inject(home, sim.Rejected(anthropic.Fable).Times(1))
+		w.provider.Inject(home, sim.Rejected(messages.Fable).Times(1))
 		other := advised()
 		if s := w.state(home); other == home || s.Cooldown != 0 || s.FableCooldown == 0 {
 			w.Errorf("served by %s; home cools down for %v, for Fable for %v", other, s.Cooldown, s.FableCooldown)

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -69,7 +69,7 @@ func TestFirstByteTimeouts(t *testing.T) {
 			if c.status != 504 {
 				return
 			}
-			if kind, _, _ := anthropic.ParseError([]byte(r.body)); kind != anthropic.TypeTimeout || r.account != "" || r.header["X-Gateway-Upstream"] != nil {
+			if kind, _, _ := messages.ParseError([]byte(r.body)); kind != messages.TypeTimeout || r.account != "" || r.header["X-Gateway-Upstream"] != nil {
 				w.Errorf("%v %s", r.header, r.body)
 			}
 			for _, s := range w.app.Pool("anthropic") {
@@ -125,7 +125,7 @@ func TestRotationsLeakNothing(t *testing.T) {
 		io.WriteString(rw, strings.Repeat("x", 1<<20+1))
 	})
 	inWorld(t, sim.Config{Accounts: accountsOf(accounts)}, poolOf(""), func(w *world) {
-		short := faults(sim.Overloaded(), sim.ErrorStream(anthropic.TypeOverloaded), sim.ServerError(500).Encoded("gzip"))
+		short := faults(sim.Overloaded(), sim.ErrorStream(messages.TypeOverloaded), sim.ServerError(500).Encoded("gzip"))
 		round := func(i int) {
 			for n := range 10 {
 				fault := short[n%len(short)]

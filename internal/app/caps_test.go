@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -15,7 +15,7 @@ import (
 // so.
 func (w *world) learn(account string, used float64) {
 	w.Helper()
-	w.provider.Fill(account, anthropic.FiveHour, used)
+	w.provider.Fill(account, messages.FiveHour, used)
 	for range 2 * len(w.provider.Accounts()) {
 		if w.mustServe("", plainModel) == account {
 			return
@@ -93,7 +93,7 @@ func TestCapMovesASession(t *testing.T) {
 	}
 	inWorld(t, sim.Config{Accounts: accountsOf(3)}, caps("0.5"), func(w *world) {
 		home := w.mustServe("s", plainModel)
-		w.provider.Fill(home, anthropic.FiveHour, 0.55)
+		w.provider.Fill(home, messages.FiveHour, 0.55)
 		w.wants("overshoots once", w.mustServe("s", plainModel), home)
 		other := w.mustServe("s", plainModel)
 		if other == home {

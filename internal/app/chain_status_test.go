@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -181,7 +181,7 @@ func TestMostTellingFailure(t *testing.T) {
 				}
 			}
 			inWorld(t, sim.Config{Accounts: accountsOf(2)}, chainOf(upstreams...)+capped, func(w *world) {
-				w.provider.Fill("b", anthropic.FiveHour, 0.6)
+				w.provider.Fill("b", messages.FiveHour, 0.6)
 				if capped != "" {
 					w.mustServe("", "claude-direct") // shunt hears of it
 				}

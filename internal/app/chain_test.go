@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/observe"
 	"shunt/internal/sim"
 )
@@ -41,24 +41,24 @@ func TestChainAfterAPool(t *testing.T) {
 		calls     string
 		rotations string
 	}{
-		{"rejected", faults(sim.Rejected(anthropic.FiveHour)), 200, "a b k", "a: rejected, b: rejected, one: 429"},
+		{"rejected", faults(sim.Rejected(messages.FiveHour)), 200, "a b k", "a: rejected, b: rejected, one: 429"},
 		{"throttled, not said how long", faults(sim.Throttled("")), 200, "a a k", "one: 429"},
 		{"throttled for a moment", faults(sim.Throttled("3")), 200, "a a k", "one: 429"},
 		{"throttled for long", faults(sim.Throttled("30")), 200, "a b k", "a: throttled, one: 429"},
 		{"unauthorized", faults(sim.Unauthorized()), 200, "a a b b k", "a: unauthorized, b: unauthorized, one: login_needed"},
 		{"credential refused", faults(sim.CredentialForbidden()), 200, "a b k", "a: credential_refused, b: credential_refused, one: login_needed"},
 		{"model refused", faults(sim.ModelForbidden()), 200, "a k", "one: 403"},
-		{"no such model", faults(sim.Failure(404, anthropic.TypeNotFound, "model: x")), 200, "a k", "one: 404"},
+		{"no such model", faults(sim.Failure(404, messages.TypeNotFound, "model: x")), 200, "a k", "one: 404"},
 		{"overloaded", faults(sim.Overloaded()), 200, "a b k", "a: overloaded, b: overloaded, one: 529"},
 		{"server error", faults(sim.ServerError(502)), 200, "a b k", "a: server_error, b: server_error, one: 502"},
 		{"reset", faults(sim.ResetConnection()), 200, "a a b b k", "a: unreachable, b: unreachable, one: unreachable"},
-		{"overloaded as an event", faults(sim.ErrorStream(anthropic.TypeOverloaded)), 200, "a b k", "a: overloaded, b: overloaded, one: 529"},
-		{"error as an event", faults(sim.ErrorStream(anthropic.TypeAPI)), 200, "a b k", "a: server_error, b: server_error, one: 500"},
-		{"throttled as an event", faults(sim.ErrorStream(anthropic.TypeRateLimit)), 200, "a a k", "one: 429"},
-		{"a bad request", faults(sim.Failure(400, anthropic.TypeInvalidRequest, "no")), 400, "a", ""},
-		{"too large", faults(sim.Failure(413, anthropic.TypeTooLarge, "no")), 413, "a", ""},
+		{"overloaded as an event", faults(sim.ErrorStream(messages.TypeOverloaded)), 200, "a b k", "a: overloaded, b: overloaded, one: 529"},
+		{"error as an event", faults(sim.ErrorStream(messages.TypeAPI)), 200, "a b k", "a: server_error, b: server_error, one: 500"},
+		{"throttled as an event", faults(sim.ErrorStream(messages.TypeRateLimit)), 200, "a a k", "one: 429"},
+		{"a bad request", faults(sim.Failure(400, messages.TypeInvalidRequest, "no")), 400, "a", ""},
+		{"too large", faults(sim.Failure(413, messages.TypeTooLarge, "no")), 413, "a", ""},
 		{"a redirect", faults(sim.Redirect("http://127.0.0.1:9/")), 307, "a", ""},
-		{"a bad request as an event", faults(sim.ErrorStream(anthropic.TypeInvalidRequest)), 200, "a", ""},
+		{"a bad request as an event", faults(sim.ErrorStream(messages.TypeInvalidRequest)), 200, "a", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inWorld(t, withKey(2), poolAndKey("a", "b"), func(w *world) {
@@ -185,8 +185,8 @@ func TestSilenceInAChain(t *testing.T) {
 			inWorld(t, withKey(1), chainOf(upstreams...), func(w *world) {
 				w.provider.Inject("", sim.Hang())
 				r := w.ask("s", plainModel, true)
-				kind, _, _ := anthropic.ParseError([]byte(r.body))
-				if r.status != 504 || kind != anthropic.TypeTimeout || w.seen() != 1 || r.took.Seconds() != 120 {
+				kind, _, _ := messages.ParseError([]byte(r.body))
+				if r.status != 504 || kind != messages.TypeTimeout || w.seen() != 1 || r.took.Seconds() != 120 {
 					w.Errorf("%s at %s: %d %s after %v, %d calls", kind, positions[at], r.status, r.body, r.took, w.seen())
 				}
 				w.wants("attempts", w.last().Attempts, 2*at+1) // CHN-3b
@@ -289,7 +289,7 @@ func TestReloadOfAChain(t *testing.T) {
 // RTE-4: tokens are counted by the first upstream of a chain, or not at all.
 func TestCountTokensInAChain(t *testing.T) {
 	inWorld(t, withKey(1), poolAndKey("a"), func(w *world) {
-		for status, fault := range map[int]sim.Fault{429: sim.Rejected(anthropic.SevenDay), 404: sim.Failure(404, anthropic.TypeNotFound, "no"), 500: sim.ServerError(500)} {
+		for status, fault := range map[int]sim.Fault{429: sim.Rejected(messages.SevenDay), 404: sim.Failure(404, messages.TypeNotFound, "no"), 500: sim.ServerError(500)} {
 			w.provider.Inject("a", fault.Times(1))
 			before := w.seen()
 			r := w.post(w.Context(), sim.CountTokensPath, "s", bodyFor(plainModel, false))

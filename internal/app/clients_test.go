@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -148,7 +148,7 @@ func TestAnswerBeforeTheRequestIsRead(t *testing.T) {
 	server, err := sim.Start(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Connection", "close")
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
-		w.Write(anthropic.AppendError(nil, anthropic.TypeTooLarge, "Request exceeds the maximum size", "r"))
+		w.Write(messages.AppendError(nil, messages.TypeTooLarge, "Request exceeds the maximum size", "r"))
 	}))
 	if err != nil {
 		t.Fatal(err)

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"shunt/internal/anthropic"
 	"shunt/internal/clock"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -17,7 +17,7 @@ func TestClockJumps(t *testing.T) {
 	var offset atomic.Int64
 	jump := func(to time.Duration) { offset.Store(int64(to)) }
 	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
-		w.provider.Fill("b", anthropic.FiveHour, 0.99)
+		w.provider.Fill("b", messages.FiveHour, 0.99)
 		for range 3 {
 			w.mustServe("", plainModel)
 		}

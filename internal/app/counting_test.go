@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -15,7 +15,7 @@ func TestCountTokensLeavesMessagesAlone(t *testing.T) {
 		return w.send(sim.CountTokensPath, with(minimal, "X-Claude-Code-Session-Id", session), bodyFor(plainModel, false))
 	}
 	for name, fault := range map[string]sim.Fault{
-		"quota": sim.Rejected(anthropic.FiveHour), "throttle": sim.Throttled("2"), "long throttle": sim.Throttled("90"),
+		"quota": sim.Rejected(messages.FiveHour), "throttle": sim.Throttled("2"), "long throttle": sim.Throttled("90"),
 		"500": sim.ServerError(500), "529": sim.Overloaded(),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestCountTokensLeavesMessagesAlone(t *testing.T) {
 	}
 	t.Run("a success", func(t *testing.T) {
 		inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
-			w.provider.Inject("a", sim.Rejected(anthropic.FiveHour).RetryAfter("600").Times(1))
+			w.provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter("600").Times(1))
 			w.ask("s", plainModel, true)
 			time.Sleep(time.Second)
 			if got := count(w, "s"); got.status != http.StatusOK {

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/pool"
 	"shunt/internal/sim"
 )
@@ -84,8 +84,8 @@ func (w *world) badWeather(over <-chan struct{}) {
 		troubles := faults(
 			sim.Overloaded().Times(2), sim.ServerError(500).Times(2), sim.ServerError(503).Encoded("gzip").Times(1), sim.ResetConnection().Times(1),
 			sim.ResetConnection().Times(4), sim.Unauthorized().Times(1), sim.Unauthorized().Times(3), sim.Throttled("3").Times(1), sim.Throttled("").Times(1),
-			sim.Throttled("40").Times(1), sim.Rejected(anthropic.FiveHour).RetryAfter("120").Times(1), sim.Rejected(anthropic.Fable).Model("fable").RetryAfter("90").Times(1),
-			sim.ErrorStream(anthropic.TypeOverloaded).Times(1), sim.Cut(3).Times(1), sim.Truncate(6).Times(1), sim.SlowHeaders(70*time.Second).Times(2),
+			sim.Throttled("40").Times(1), sim.Rejected(messages.FiveHour).RetryAfter("120").Times(1), sim.Rejected(messages.Fable).Model("fable").RetryAfter("90").Times(1),
+			sim.ErrorStream(messages.TypeOverloaded).Times(1), sim.Cut(3).Times(1), sim.Truncate(6).Times(1), sim.SlowHeaders(70*time.Second).Times(2),
 			sim.SlowFirstEvent(20*time.Second).Times(1), sim.Encoded("zstd").Times(2),
 		)
 		switch i := r.IntN(len(troubles) + 2); i {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -26,19 +26,19 @@ func TestDetours(t *testing.T) {
 		{"529 on it", faults(sim.Throttled("30"), sim.Overloaded()), 3, 200, 2, 0, false},
 		{"reset on it", faults(sim.Throttled("30"), sim.ResetConnection(), sim.ResetConnection()), 4, 200, 2, 0, false},
 		{"401 on it, refreshed", faults(sim.Throttled("30"), sim.Unauthorized()), 3, 200, 1, 0, false},
-		{"quota on it", faults(sim.Throttled("30"), sim.Rejected(anthropic.FiveHour)), 3, 200, 2, 0, false},
-		{"error stream on it", faults(sim.Throttled("30"), sim.ErrorStream(anthropic.TypeOverloaded)), 3, 200, 2, 0, false},
-		{"400 on it", faults(sim.Throttled("30"), sim.Failure(400, anthropic.TypeInvalidRequest, "no")), 2, 400, 1, 0, false},
+		{"quota on it", faults(sim.Throttled("30"), sim.Rejected(messages.FiveHour)), 3, 200, 2, 0, false},
+		{"error stream on it", faults(sim.Throttled("30"), sim.ErrorStream(messages.TypeOverloaded)), 3, 200, 2, 0, false},
+		{"400 on it", faults(sim.Throttled("30"), sim.Failure(400, messages.TypeInvalidRequest, "no")), 2, 400, 1, 0, false},
 		{"throttle on it", faults(sim.Throttled("30"), sim.Throttled("2")), 2, 429, 1, 0, false},
 		{"529, then throttle on it", faults(sim.Throttled("30"), sim.Overloaded(), sim.Throttled("9")), 3, 429, 2, 0, false},
-		{"all others fail, home responds", faults(sim.Throttled("30"), sim.Overloaded(), sim.Rejected(anthropic.FiveHour)), 4, 200, 0, 30 * time.Second, false},
-		{"all others fail, home does too", faults(sim.Throttled("30"), sim.Overloaded(), sim.Rejected(anthropic.FiveHour), sim.Overloaded()), 4, 429, -1, 30 * time.Second, false},
-		{"all others fail, home throttles again", faults(sim.Throttled("30"), sim.Overloaded(), sim.Rejected(anthropic.FiveHour), sim.Throttled("8")), 4, 429, 0, 30 * time.Second, false},
-		{"all others fail, home needs a refresh", faults(sim.Throttled("30"), sim.Overloaded(), sim.Rejected(anthropic.FiveHour), sim.Unauthorized()), 5, 200, 0, 30 * time.Second, false},
-		{"all others fail, the wait is too long", faults(sim.Throttled("61"), sim.Overloaded(), sim.Rejected(anthropic.FiveHour)), 3, 429, 0, 0, false},
+		{"all others fail, home responds", faults(sim.Throttled("30"), sim.Overloaded(), sim.Rejected(messages.FiveHour)), 4, 200, 0, 30 * time.Second, false},
+		{"all others fail, home does too", faults(sim.Throttled("30"), sim.Overloaded(), sim.Rejected(messages.FiveHour), sim.Overloaded()), 4, 429, -1, 30 * time.Second, false},
+		{"all others fail, home throttles again", faults(sim.Throttled("30"), sim.Overloaded(), sim.Rejected(messages.FiveHour), sim.Throttled("8")), 4, 429, 0, 30 * time.Second, false},
+		{"all others fail, home needs a refresh", faults(sim.Throttled("30"), sim.Overloaded(), sim.Rejected(messages.FiveHour), sim.Unauthorized()), 5, 200, 0, 30 * time.Second, false},
+		{"all others fail, the wait is too long", faults(sim.Throttled("61"), sim.Overloaded(), sim.Rejected(messages.FiveHour)), 3, 429, 0, 0, false},
 		{"529 before it", faults(sim.Overloaded(), sim.Throttled("30")), 3, 200, 2, 0, false},
 		{"reset before it", faults(sim.ResetConnection(), sim.ResetConnection(), sim.Throttled("30")), 4, 200, 2, 0, false},
-		{"529 before it, quota on it", faults(sim.Overloaded(), sim.Throttled("30"), sim.Rejected(anthropic.FiveHour)), 4, 200, 1, 30 * time.Second, true},
+		{"529 before it, quota on it", faults(sim.Overloaded(), sim.Throttled("30"), sim.Rejected(messages.FiveHour)), 4, 200, 1, 30 * time.Second, true},
 		{"529 before it and on it", faults(sim.Overloaded(), sim.Throttled("30"), sim.ServerError(500)), 3, 429, -1, 0, false}, // FO-0a: two accounts
 		{"reset once before it", faults(sim.ResetConnection(), sim.Throttled("30")), 3, 200, 1, 0, false},
 		{"reset once before it, short", faults(sim.ResetConnection(), sim.Throttled("2")), 3, 200, 1, 0, false},

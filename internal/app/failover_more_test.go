@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -45,7 +45,7 @@ func TestRetryAfterForms(t *testing.T) {
 					w.Errorf("throttle: %d by %s after %v", r.status, r.account, r.took)
 				}
 				time.Sleep(time.Second - time.Duration(time.Now().Nanosecond())) // a date has whole seconds
-				w.provider.Inject(home, sim.Rejected(anthropic.FiveHour).RetryAfter(c.value()).Times(1))
+				w.provider.Inject(home, sim.Rejected(messages.FiveHour).RetryAfter(c.value()).Times(1))
 				if r := w.ask("s", plainModel, true); r.status != 200 || r.account == home || w.state(home).Cooldown != c.rests {
 					w.Errorf("rejection: %d by %s, rests %v", r.status, r.account, w.state(home).Cooldown)
 				}
@@ -60,7 +60,7 @@ func TestSuccessClearsWhatCameBefore(t *testing.T) {
 		w.provider.Inject("a", sim.SlowHeaders(30*time.Second).Times(1))
 		slow := w.begin(w.Context(), "s", plainModel)
 		time.Sleep(10 * time.Second)
-		w.provider.Inject("a", sim.Rejected(anthropic.FiveHour).RetryAfter("600").Times(1))
+		w.provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter("600").Times(1))
 		if r := w.ask("s", plainModel, true); r.status != 429 {
 			w.Fatalf("%d", r.status)
 		}
@@ -80,7 +80,7 @@ func TestSuccessClearsWhatCameBefore(t *testing.T) {
 // FO-2: only a Fable request's success says anything about the Fable week.
 func TestSuccessAndTheFableWeek(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
-		w.provider.Fill("a", anthropic.Fable, 1)
+		w.provider.Fill("a", messages.Fable, 1)
 		if r := w.ask("s", fableModel, true); r.status != 429 {
 			w.Fatalf("%d", r.status)
 		}
@@ -89,7 +89,7 @@ func TestSuccessAndTheFableWeek(t *testing.T) {
 		if s := w.state("a"); s.Cooldown != 0 || s.FableCooldown == 0 {
 			w.Errorf("after another model's success: rests %v, for Fable %v", s.Cooldown, s.FableCooldown)
 		}
-		w.provider.Fill("a", anthropic.Fable, 0.99)
+		w.provider.Fill("a", messages.Fable, 0.99)
 		w.mustServe("s", fableModel)
 		if s := w.state("a"); s.FableCooldown != 0 {
 			w.Errorf("after Fable's success it rests %v", s.FableCooldown)
@@ -100,9 +100,9 @@ func TestSuccessAndTheFableWeek(t *testing.T) {
 // FO-3, FO-4: a short cooldown does not shorten a long one, and an answer about the request changes none.
 func TestCooldownsNeverShorten(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
-		w.provider.Inject("a", sim.Rejected(anthropic.SevenDay).RetryAfter("600").Times(1))
+		w.provider.Inject("a", sim.Rejected(messages.SevenDay).RetryAfter("600").Times(1))
 		w.ask("s", plainModel, true)
-		for _, f := range []sim.Fault{sim.Overloaded(), sim.ServerError(500), sim.Failure(400, anthropic.TypeInvalidRequest, "no"), sim.ModelForbidden()} {
+		for _, f := range []sim.Fault{sim.Overloaded(), sim.ServerError(500), sim.Failure(400, messages.TypeInvalidRequest, "no"), sim.ModelForbidden()} {
 			w.provider.Inject("a", f.Times(1))
 			w.ask("s", plainModel, true)
 			if got := w.state("a").Cooldown; got != 600*time.Second {
@@ -116,7 +116,7 @@ func TestCooldownsNeverShorten(t *testing.T) {
 func TestQuotaCooldownsEndWithTheirWindow(t *testing.T) {
 	soon := sim.Window{ResetIn: 100 * time.Second}
 	inWorld(t, sim.Config{Accounts: []sim.Account{{Name: "a", FiveHour: soon}, {Name: "b"}}}, poolOf(""), func(w *world) {
-		w.provider.Inject("a", sim.Rejected(anthropic.FiveHour).RetryAfter("3600").Times(1))
+		w.provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter("3600").Times(1))
 		for w.state("a").Cooldown == 0 {
 			w.ask("", plainModel, true)
 		}
@@ -131,15 +131,15 @@ func TestQuotaCooldownsEndWithTheirWindow(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
 		reading := func(utilization float64) {
 			w.provider.Inject("a", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
-				var l anthropic.RateLimit
-				l.Windows[anthropic.FiveHour] = anthropic.WindowLimit{Utilization: utilization, HasUtilization: true}
+				var l messages.RateLimit
+				l.Windows[messages.FiveHour] = messages.WindowLimit{Utilization: utilization, HasUtilization: true}
 				l.WriteTo(rw.Header())
 				rw.WriteHeader(400)
 			}).Times(1))
 			time.Sleep(time.Second)
 			w.ask("s", plainModel, true)
 		}
-		w.provider.Inject("a", sim.Rejected(anthropic.FiveHour).RetryAfter("600").Times(1))
+		w.provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter("600").Times(1))
 		w.ask("s", plainModel, true)
 		reading(0.99)
 		if s := w.state("a"); s.Cooldown != 599*time.Second || !s.NearQuota {
@@ -240,7 +240,7 @@ func TestPoolOfOne(t *testing.T) {
 		rests  time.Duration
 		waited time.Duration
 	}{
-		{"quota", faults(sim.Rejected(anthropic.FiveHour).RetryAfter("90")), 429, "", 1, 90 * time.Second, 0},
+		{"quota", faults(sim.Rejected(messages.FiveHour).RetryAfter("90")), 429, "", 1, 90 * time.Second, 0},
 		{"throttle, short", faults(sim.Throttled("5")), 200, "a", 2, 0, 5 * time.Second},
 		{"throttle twice", faults(sim.Throttled("2"), sim.Throttled("7")), 429, "a", 2, 7 * time.Second, 2 * time.Second},
 		{"throttle, long", faults(sim.Throttled("60")), 200, "a", 2, 0, time.Minute},
@@ -255,8 +255,8 @@ func TestPoolOfOne(t *testing.T) {
 		{"reset once", faults(sim.ResetConnection()), 200, "a", 2, 0, 0},
 		{"reset twice", faults(sim.ResetConnection(), sim.ResetConnection()), 502, "", 2, 2 * time.Second, 0},
 		{"reset, then 401", faults(sim.ResetConnection(), sim.Unauthorized()), 200, "a", 3, 0, 0},
-		{"FO-11: overloaded stream", faults(sim.ErrorStream(anthropic.TypeOverloaded)), 200, "", 1, 5 * time.Second, 0},
-		{"400", faults(sim.Failure(400, anthropic.TypeInvalidRequest, "no")), 400, "a", 1, 0, 0},
+		{"FO-11: overloaded stream", faults(sim.ErrorStream(messages.TypeOverloaded)), 200, "", 1, 5 * time.Second, 0},
+		{"400", faults(sim.Failure(400, messages.TypeInvalidRequest, "no")), 400, "a", 1, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
@@ -282,7 +282,7 @@ func TestFableCooldown(t *testing.T) {
 	week := sim.Window{ResetIn: 90 * time.Minute}
 	inWorld(t, sim.Config{Accounts: []sim.Account{{Name: "a", Fable: week}, {Name: "b", Fable: week}}}, poolOf(""), func(w *world) {
 		home := w.mustServe("s", fableModel)
-		w.provider.Fill(home, anthropic.Fable, 1)
+		w.provider.Fill(home, messages.Fable, 1)
 		other := w.mustServe("s", fableModel)
 		before := w.seen()
 		if got := w.mustServe("s", plainModel); other == home || got != home {
@@ -319,8 +319,8 @@ func TestEmptyPools(t *testing.T) {
 		inWorld(t, sim.Config{Accounts: accountsOf(c.accounts)}, c.toml, func(w *world) {
 			for _, path := range []string{sim.MessagesPath, sim.CountTokensPath} {
 				got := w.send(path, minimal, bodyFor(plainModel, true))
-				kind, message, _ := anthropic.ParseError([]byte(got.body))
-				if got.status != 503 || kind != anthropic.TypeAPI || got.header.Get("X-Should-Retry") != "false" {
+				kind, message, _ := messages.ParseError([]byte(got.body))
+				if got.status != 503 || kind != messages.TypeAPI || got.header.Get("X-Should-Retry") != "false" {
 					w.Errorf("%s: %d %v %s", c.name, got.status, got.header, got.body)
 				}
 				for _, word := range c.words {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -38,17 +38,17 @@ func TestFailoverTable(t *testing.T) {
 		waited time.Duration
 	}{
 		{name: "2xx", by: same},
-		{name: "Fable week, Fable request", model: fableModel, faults: faults(sim.Rejected(anthropic.Fable).RetryAfter("90")), by: other, fable: 90 * time.Second},
-		{name: "Fable week, other request", faults: faults(sim.Rejected(anthropic.Fable).RetryAfter("90")), by: other, rests: 90 * time.Second},
-		{name: "5h", faults: faults(sim.Rejected(anthropic.FiveHour).RetryAfter("90")), by: other, rests: 90 * time.Second},
-		{name: "7d, no retry-after", faults: faults(sim.Rejected(anthropic.SevenDay).RetryAfter("")), by: other, rests: 60 * time.Second},
-		{name: "7d, an hour at the most", faults: faults(sim.Rejected(anthropic.SevenDay).RetryAfter("86400")), by: other, rests: time.Hour},
+		{name: "Fable week, Fable request", model: fableModel, faults: faults(sim.Rejected(messages.Fable).RetryAfter("90")), by: other, fable: 90 * time.Second},
+		{name: "Fable week, other request", faults: faults(sim.Rejected(messages.Fable).RetryAfter("90")), by: other, rests: 90 * time.Second},
+		{name: "5h", faults: faults(sim.Rejected(messages.FiveHour).RetryAfter("90")), by: other, rests: 90 * time.Second},
+		{name: "7d, no retry-after", faults: faults(sim.Rejected(messages.SevenDay).RetryAfter("")), by: other, rests: 60 * time.Second},
+		{name: "7d, an hour at the most", faults: faults(sim.Rejected(messages.SevenDay).RetryAfter("86400")), by: other, rests: time.Hour},
 		{name: "aggregate alone", faults: faults(sim.RejectedAggregate().RetryAfter("90")), by: other, rests: 90 * time.Second},
 		{name: "throttle, no retry-after", faults: faults(sim.Throttled("")), by: same, waited: time.Second},
 		{name: "throttle, short", faults: faults(sim.Throttled("5")), by: same, waited: 5 * time.Second},
 		{name: "throttle twice, second relayed", faults: faults(sim.Throttled("2"), sim.Throttled("7")), status: 429, waited: 2 * time.Second, rests: 7 * time.Second},
 		{name: "throttle twice, second without retry-after", faults: faults(sim.Throttled("2"), sim.Throttled("")), status: 429, waited: 2 * time.Second},
-		{name: "throttle, then quota", faults: faults(sim.Throttled("2"), sim.Rejected(anthropic.FiveHour).RetryAfter("90")), by: other, waited: 2 * time.Second, rests: 90 * time.Second},
+		{name: "throttle, then quota", faults: faults(sim.Throttled("2"), sim.Rejected(messages.FiveHour).RetryAfter("90")), by: other, waited: 2 * time.Second, rests: 90 * time.Second},
 		{name: "throttle, long", faults: faults(sim.Throttled("6")), by: other, rests: 6 * time.Second},
 		{name: "throttle, very long", faults: faults(sim.Throttled("9999")), by: other, rests: 300 * time.Second},
 		{name: "401 once", faults: faults(sim.Unauthorized()), by: same},
@@ -67,13 +67,13 @@ func TestFailoverTable(t *testing.T) {
 		{name: "throttle, then reset", faults: faults(sim.Throttled("2"), sim.ResetConnection()), by: other, waited: 2 * time.Second, rests: 30 * time.Second},
 		{name: "no headers in time", faults: faults(sim.Hang()), status: 504, waited: 120 * time.Second},
 		{name: "redirect", faults: faults(sim.Redirect("http://127.0.0.1:9/")), status: 307},
-		{name: "400", faults: faults(sim.Failure(400, anthropic.TypeInvalidRequest, "prompt is too long")), status: 400},
-		{name: "404", faults: faults(sim.Failure(404, anthropic.TypeNotFound, "model: x")), status: 404},
-		{name: "413", faults: faults(sim.Failure(413, anthropic.TypeTooLarge, "too large")), status: 413},
-		{name: "422", faults: faults(sim.Failure(422, anthropic.TypeInvalidRequest, "no")), status: 422},
-		{name: "FO-11: overloaded stream", faults: faults(sim.ErrorStream(anthropic.TypeOverloaded)), by: other, rests: 5 * time.Second},
-		{name: "FO-11: api error stream", faults: faults(sim.ErrorStream(anthropic.TypeAPI)), by: other, rests: 30 * time.Second},
-		{name: "FO-11: rate limit stream", faults: faults(sim.ErrorStream(anthropic.TypeRateLimit)), by: same, waited: time.Second},
+		{name: "400", faults: faults(sim.Failure(400, messages.TypeInvalidRequest, "prompt is too long")), status: 400},
+		{name: "404", faults: faults(sim.Failure(404, messages.TypeNotFound, "model: x")), status: 404},
+		{name: "413", faults: faults(sim.Failure(413, messages.TypeTooLarge, "too large")), status: 413},
+		{name: "422", faults: faults(sim.Failure(422, messages.TypeInvalidRequest, "no")), status: 422},
+		{name: "FO-11: overloaded stream", faults: faults(sim.ErrorStream(messages.TypeOverloaded)), by: other, rests: 5 * time.Second},
+		{name: "FO-11: api error stream", faults: faults(sim.ErrorStream(messages.TypeAPI)), by: other, rests: 30 * time.Second},
+		{name: "FO-11: rate limit stream", faults: faults(sim.ErrorStream(messages.TypeRateLimit)), by: same, waited: time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
@@ -166,7 +166,7 @@ func TestExhaustedPoolWithoutAResponse(t *testing.T) {
 // FO-11: when every stream begins with a refusal, the last one is relayed as it came.
 func TestExhaustedPoolOfErrorStreams(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
-		w.provider.Inject("", sim.ErrorStream(anthropic.TypeOverloaded))
+		w.provider.Inject("", sim.ErrorStream(messages.TypeOverloaded))
 		r := w.ask("s", plainModel, true)
 		if r.status != 200 || r.account != "" || !strings.Contains(r.body, "overloaded_error") || r.header.Get("Content-Type") != "text/event-stream; charset=utf-8" && r.header.Get("Content-Type") != "text/event-stream" {
 			t.Errorf("%d by %q, %v: %q", r.status, r.account, r.header, r.body)

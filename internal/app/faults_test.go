@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -130,7 +130,7 @@ func TestWhoIsAtFault(t *testing.T) {
 
 // The table: a 401 about the request gets one other account, and costs no account anything.
 func TestUnauthorizedRequest(t *testing.T) {
-	refused := sim.Failure(http.StatusUnauthorized, anthropic.TypeInvalidRequest, "this beta needs another plan")
+	refused := sim.Failure(http.StatusUnauthorized, messages.TypeInvalidRequest, "this beta needs another plan")
 	inWorld(t, sim.Config{Accounts: accountsOf(4)}, poolOf(""), func(w *world) {
 		w.provider.Inject("", refused)
 		r := w.ask("", plainModel, true)

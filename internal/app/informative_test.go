@@ -6,15 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
 // FO-8, FO-8b, ERR-2b: of the responses that a request collected, the client gets the most informative one; a rejection
 // of the pool's own credentials is never one of them.
 func TestMostInformativeResponse(t *testing.T) {
-	quota := func(after string) []sim.Fault { return faults(sim.Rejected(anthropic.FiveHour).RetryAfter(after)) }
-	requestRefused := sim.Failure(http.StatusForbidden, anthropic.TypePermission, "Request not allowed")
+	quota := func(after string) []sim.Fault { return faults(sim.Rejected(messages.FiveHour).RetryAfter(after)) }
+	requestRefused := sim.Failure(http.StatusForbidden, messages.TypePermission, "Request not allowed")
 	for _, c := range []struct {
 		name       string
 		a, b, c    []sim.Fault
@@ -71,8 +71,8 @@ func TestRefusedCredentialsOfOtherSources(t *testing.T) {
 // FO-8c: the 429 of an exhausted pool says so in a header, and retry-after is at least the time until an account is back.
 func TestExhaustedPoolSaysWhen(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
-		w.provider.Inject("a", sim.Rejected(anthropic.FiveHour).RetryAfter("900"))
-		w.provider.Inject("b", sim.Rejected(anthropic.FiveHour).RetryAfter("1800"))
+		w.provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter("900"))
+		w.provider.Inject("b", sim.Rejected(messages.FiveHour).RetryAfter("1800"))
 		r := w.ask("", plainModel, true)
 		w.wants("status", r.status, 429)
 		w.wants("pool", r.header.Get("X-Shunt-Pool"), "exhausted")
@@ -82,7 +82,7 @@ func TestExhaustedPoolSaysWhen(t *testing.T) {
 		// What the upstream says now is less than what is known of the accounts.
 		w.provider.Clear("a")
 		w.provider.Clear("b")
-		w.provider.Inject("", sim.Rejected(anthropic.FiveHour).RetryAfter("5"))
+		w.provider.Inject("", sim.Rejected(messages.FiveHour).RetryAfter("5"))
 		time.Sleep(100 * time.Second)
 		r = w.ask("", plainModel, true)
 		w.wants("retry-after, later", r.header.Get("Retry-After"), "800")
@@ -90,7 +90,7 @@ func TestExhaustedPoolSaysWhen(t *testing.T) {
 		// A pool that is not exhausted does not say that it is.
 		w.provider.Clear("")
 		time.Sleep(time.Hour)
-		w.provider.Inject("", sim.Failure(400, anthropic.TypeInvalidRequest, "no"))
+		w.provider.Inject("", sim.Failure(400, messages.TypeInvalidRequest, "no"))
 		w.wants("no pool header", w.ask("", plainModel, true).header["X-Shunt-Pool"] == nil, true)
 	})
 }
@@ -99,8 +99,8 @@ func TestExhaustedPoolSaysWhen(t *testing.T) {
 func TestChainRelaysTheSoonestRecovery(t *testing.T) {
 	for first, second := range map[string]string{"600": "9000", "9000": "600"} {
 		inWorld(t, sim.Config{Accounts: accountsOf(2)}, chainOf(poolAt(providerURL, "a"), poolAt(providerURL, "b")), func(w *world) {
-			w.provider.Inject("a", sim.Rejected(anthropic.FiveHour).RetryAfter(first))
-			w.provider.Inject("b", sim.Rejected(anthropic.FiveHour).RetryAfter(second))
+			w.provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter(first))
+			w.provider.Inject("b", sim.Rejected(messages.FiveHour).RetryAfter(second))
 			r := w.ask("s", plainModel, true)
 			w.wants("status", r.status, 429)
 			w.wants("retry-after", r.header.Get("Retry-After"), "600")
@@ -114,7 +114,7 @@ func TestOutOfQuotaBesideBrokenLogins(t *testing.T) {
 		for _, name := range []string{"a", "b", "c"} {
 			w.provider.Inject(name, sim.CredentialForbidden())
 		}
-		w.provider.Inject("d", sim.Rejected(anthropic.FiveHour).RetryAfter("3600"))
+		w.provider.Inject("d", sim.Rejected(messages.FiveHour).RetryAfter("3600"))
 		for _, session := range []string{"s", "s", "t", "u", "v", "", ""} {
 			w.wants("status in session "+session, w.ask(session, plainModel, true).status, 429)
 			time.Sleep(time.Minute)

@@ -15,14 +15,14 @@ import (
 	"testing"
 	"time"
 
-	"shunt/internal/anthropic"
 	"shunt/internal/app"
 	"shunt/internal/clock"
 	"shunt/internal/config"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/identity"
 	"shunt/internal/quota"
 	"shunt/internal/sim"
-	"shunt/internal/state"
+	"shunt/internal/store"
 )
 
 // childConfig has a child process of these tests be a shunt of that configuration, whose clock runs so fast that a tick
@@ -84,12 +84,12 @@ func TestKilledShuntGoesOn(t *testing.T) {
 	}
 	defer upstream.Close()
 	dir := t.TempDir()
-	store, configFile, stateFile := filepath.Join(dir, "store"), filepath.Join(dir, "shunt.toml"), filepath.Join(dir, "state.json")
-	if err := os.Mkdir(store, 0o700); err != nil {
+	accounts, configFile, stateFile := filepath.Join(dir, "store"), filepath.Join(dir, "shunt.toml"), filepath.Join(dir, "state.json")
+	if err := os.Mkdir(accounts, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for path, content := range map[string]string{
-		filepath.Join(store, "a.json"): string(provider.Credentials("a")),
+		filepath.Join(accounts, "a.json"): string(provider.Credentials("a")),
 		configFile: "[server.pool]\nstate_path = '" + stateFile + "'\n[providers.anthropic]\nauth = \"claude_oauth\"\nbase_url = \"" +
 			upstream.URL + "\"\n",
 	} {
@@ -98,18 +98,18 @@ func TestKilledShuntGoesOn(t *testing.T) {
 		}
 	}
 	saved := func() float64 {
-		q, _, err := state.NewQuotaFile(stateFile).Load(t.Context(), time.Now())
+		q, _, err := store.NewQuotaFile(stateFile).Load(t.Context(), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
-		return q[identity.OfStoreEntry("a")].Windows[quota.FiveHour].Utilization
+		return q[identity.OfStoreEntry("claude", "a")].Windows[quota.FiveHour].Utilization
 	}
-	used := func() float64 { return provider.Limits("a").Windows[anthropic.FiveHour].Utilization }
+	used := func() float64 { return provider.Limits("a").Windows[messages.FiveHour].Utilization }
 
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	atLeast := -1.0 // what the file said when it was last looked at
 	for round := range 4 {
-		c := startChild(t, configFile, store)
+		c := startChild(t, configFile, accounts)
 		if c.knows < atLeast || c.knows > used() {
 			t.Errorf("round %d: it knows of %v, where %v was saved and %v is used", round, c.knows, atLeast, used())
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -99,9 +99,9 @@ func TestInvalidGrantWhileTheTokenLives(t *testing.T) {
 func TestFailedRefreshIsNoLostLogin(t *testing.T) {
 	for name, fault := range map[string]sim.Fault{
 		"500":            sim.ServerError(500).On(sim.TokenPath),
-		"429":            sim.Failure(429, anthropic.TypeRateLimit, "invalid_grant").On(sim.TokenPath),
-		"400 with prose": sim.Failure(400, anthropic.TypeInvalidRequest, "invalid_grant: the refresh token of a needs login").On(sim.TokenPath),
-		"401":            sim.Failure(401, anthropic.TypeAuthentication, "invalid_grant").On(sim.TokenPath),
+		"429":            sim.Failure(429, messages.TypeRateLimit, "invalid_grant").On(sim.TokenPath),
+		"400 with prose": sim.Failure(400, messages.TypeInvalidRequest, "invalid_grant: the refresh token of a needs login").On(sim.TokenPath),
+		"401":            sim.Failure(401, messages.TypeAuthentication, "invalid_grant").On(sim.TokenPath),
 		"reset":          sim.ResetConnection().On(sim.TokenPath),
 		"hang":           sim.Hang().On(sim.TokenPath),
 		"redirect":       sim.Redirect(providerURL + "/elsewhere").On(sim.TokenPath), // TOK-7c: not followed
@@ -182,7 +182,7 @@ func TestForbiddenNeedsLogin(t *testing.T) {
 func TestLoginEndsOnlyWhatTheCredentialCaused(t *testing.T) {
 	for cause, fault := range map[string]sim.Fault{
 		"unauthorized": sim.Unauthorized().Times(2), "forbidden": sim.CredentialForbidden().Times(1),
-		"server_error": sim.ServerError(500).Times(1), "rejected": sim.Rejected(anthropic.FiveHour).RetryAfter("600").Times(1),
+		"server_error": sim.ServerError(500).Times(1), "rejected": sim.Rejected(messages.FiveHour).RetryAfter("600").Times(1),
 	} {
 		for how, replace := range map[string]func(w *world){
 			"in its place": func(w *world) { w.put("a", w.loggedIn("a")); second() },

@@ -21,9 +21,9 @@ import (
 	tracing "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"shunt/internal/anthropic"
 	"shunt/internal/app"
 	"shunt/internal/config"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -63,9 +63,9 @@ func (w *world) scrape(method string, headers ...string) (status int, text strin
 func TestMetricsOfAPool(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: accountsOf(2)}, surface+poolOf(""), func(w *world) {
 		home := w.mustServe("s", plainModel)
-		w.provider.Inject(home, sim.Rejected(anthropic.FiveHour).RetryAfter("600").Times(1))
+		w.provider.Inject(home, sim.Rejected(messages.FiveHour).RetryAfter("600").Times(1))
 		away := w.mustServe("s", plainModel)
-		w.provider.Fill(away, anthropic.FiveHour, 0.25)
+		w.provider.Fill(away, messages.FiveHour, 0.25)
 		w.provider.Inject(away, sim.Cut(2).Times(1))
 		w.ask("s", plainModel, true)
 		w.ask("s", "unknown-model", false)

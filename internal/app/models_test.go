@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/quota"
 	"shunt/internal/sim"
 )
@@ -205,7 +205,7 @@ func TestModelsThroughThePool(t *testing.T) {
 		for range 2 {
 			w.wants("list", w.get("GET", "/v1/models", minimal).body, full)
 		}
-		w.provider.Inject("", sim.Rejected(anthropic.FiveHour))
+		w.provider.Inject("", sim.Rejected(messages.FiveHour))
 		w.wants("status", w.ask("", plainModel, false).status, 429)
 		w.wants("list of a pool that rests", w.get("GET", "/v1/models", minimal).body, full)
 	})

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/quota"
 	"shunt/internal/sim"
 )
@@ -63,7 +63,7 @@ func TestThresholdsAndCaps(t *testing.T) {
 // CFG-51, CAP-3: a reload brings thresholds and caps to accounts whose quota is known already.
 func TestReloadOfThresholdsAndCaps(t *testing.T) {
 	inBoth(t, sim.Config{Accounts: accountsOf(2)}, planned("", ""), func(w *world, reload func(string)) {
-		w.provider.Fill("a", anthropic.SevenDay, 0.5)
+		w.provider.Fill("a", messages.SevenDay, 0.5)
 		session := w.sessionAt("a")
 		reload(planned("default_threshold_7d = 0.5", ""))
 		w.wants("served, a near its quota, by", w.mustServe(session, plainModel), "b")
@@ -104,7 +104,7 @@ func TestPlanning(t *testing.T) {
 			for range 3 {
 				w.mustServe("", plainModel)
 			}
-			w.provider.Inject("a", sim.Rejected(anthropic.FiveHour))
+			w.provider.Inject("a", sim.Rejected(messages.FiveHour))
 			w.wants(c.toml+"instead of a", w.mustServe(sessionAt[0], plainModel), c.instead)
 			w.wants(c.toml+"at home on fast", w.mustServe(sessionAt[1], plainModel), c.atFast)
 		})

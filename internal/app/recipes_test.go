@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"shunt/internal/anthropic"
 	"shunt/internal/config"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -123,7 +123,7 @@ func pinAModel(t *testing.T, toml string) {
 			}
 			w.wants("accounts of other models", len(others), 3)
 
-			w.provider.Inject("work", sim.Rejected(anthropic.FiveHour))
+			w.provider.Inject("work", sim.Rejected(messages.FiveHour))
 			if withFallback {
 				by := w.turn("s1", model)
 				w.wants("served by "+by, by == "pool/home" || by == "pool/spare", true)
@@ -147,7 +147,7 @@ func reserveAnAccount(t *testing.T, toml string) {
 		w.wants("the reserved one", w.turn("s1", "nightly"), "reserved/spare")
 		w.wants("asked for", w.received().Model, "claude-opus-4-5")
 		for _, account := range []string{"work", "home"} {
-			w.provider.Inject(account, sim.Rejected(anthropic.SevenDay))
+			w.provider.Inject(account, sim.Rejected(messages.SevenDay))
 		}
 		got := w.refused("", plainModel)
 		w.wants("stays reserved: "+got, got == "429 work home" || got == "429 home work", true)
@@ -161,7 +161,7 @@ func fallBackToAKey(t *testing.T, toml string) {
 			w.wants("upstream", strings.HasPrefix(w.turn("s", model), "pool/"), true)
 		}
 		for _, account := range []string{"work", "home", "spare"} {
-			w.provider.Inject(account, sim.Rejected(anthropic.FiveHour))
+			w.provider.Inject(account, sim.Rejected(messages.FiveHour))
 		}
 		w.wants("served by", w.turn("s", "claude-opus-4-5"), "paid/paid")
 		w.wants("asked for", w.received().Model, "claude-opus-4-5")

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"shunt/internal/sim"
-	"shunt/internal/state"
+	"shunt/internal/store"
 )
 
 // stale makes the access token in a store entry one that has expired, for its holder and for the provider.
@@ -75,7 +75,7 @@ func (w *world) lock(account string) (unlock func()) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), time.Second)
 	defer cancel()
-	unlock, err := state.NewDir(w.store).Lock(ctx, account+".json")
+	unlock, err := store.NewDir(w.store).Lock(ctx, account+".json")
 	if err != nil {
 		w.Errorf("the lock is held: %v", err)
 		return func() {}

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -87,7 +87,7 @@ func TestReloadKeepsWhatIsKnown(t *testing.T) {
 		for _, name := range []string{"a", "b", "c", "a"} {
 			w.wants("turn", w.mustServe("", plainModel), name)
 		}
-		w.provider.Inject("b", sim.Rejected(anthropic.FiveHour).RetryAfter("3000").Times(1))
+		w.provider.Inject("b", sim.Rejected(messages.FiveHour).RetryAfter("3000").Times(1))
 		w.wants("served by", w.mustServe("", plainModel), "c")
 		before, at := w.state("b"), time.Now()
 		for _, toml := range []string{
@@ -275,7 +275,7 @@ func TestReloadSwitchesTheDefaultProvider(t *testing.T) {
 func TestReloadChangesThresholds(t *testing.T) {
 	list := func(keys ...string) string { return poolOf(listed("a", keys...) + listed("b")) }
 	inBoth(t, sim.Config{Accounts: accountsOf(2)}, list(), func(w *world, reload func(string)) {
-		w.provider.Fill("a", anthropic.FiveHour, 0.6)
+		w.provider.Fill("a", messages.FiveHour, 0.6)
 		homes := w.homes()
 		reload(list("threshold_5h = 0.5"))
 		for session := range homes {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/observe"
 	"shunt/internal/sim"
 )
@@ -154,7 +154,7 @@ func TestErrorEventIsNoSuccess(t *testing.T) {
 // once it has read the error has not aborted anything.
 func TestErrorEventThatIsRelayedLast(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
-		w.provider.Inject("a", sim.ErrorStream(anthropic.TypeOverloaded).Times(1))
+		w.provider.Inject("a", sim.ErrorStream(messages.TypeOverloaded).Times(1))
 		w.ask("s", plainModel, true)
 		r := w.last()
 		w.wants("end", r.End, observe.Failed)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/quota"
 	"shunt/internal/sim"
 )
@@ -28,8 +28,8 @@ func TestScopedNamesThatTheStoreHasNot(t *testing.T) {
 	scope := poolAt(providerURL, "later", "never")
 	empty := func(w *world, got plain, words ...string) {
 		w.Helper()
-		kind, message, _ := anthropic.ParseError([]byte(got.body))
-		if got.status != 503 || kind != anthropic.TypeAPI || got.header.Get("X-Should-Retry") != "false" || strings.Contains(message, w.store) {
+		kind, message, _ := messages.ParseError([]byte(got.body))
+		if got.status != 503 || kind != messages.TypeAPI || got.header.Get("X-Should-Retry") != "false" || strings.Contains(message, w.store) {
 			w.Errorf("%d %v %s", got.status, got.header, got.body)
 		}
 		for _, word := range append(words, "'one'", "`shunt login claude --name ") {
@@ -81,7 +81,7 @@ func TestScopedNamesThatTheStoreHasNot(t *testing.T) {
 	// CAP-4: where the others of the scope are at their caps, that is what the client is told, since it passes by itself.
 	capped := "base_url = \"" + providerURL + "\"\nauth = { mode = \"claude_oauth\", accounts = [\"later\", { name = \"a\", max_utilization = 0.5 }] }"
 	inWorld(t, sim.Config{Accounts: accountsOf(1)}, chainOf(capped), func(w *world) {
-		w.provider.Fill("a", anthropic.FiveHour, 0.6)
+		w.provider.Fill("a", messages.FiveHour, 0.6)
 		w.mustServe("", plainModel)
 		got := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, true))
 		if got.status != 429 || !strings.Contains(got.body, "max_utilization") || got.header.Get("Retry-After") == "" {
@@ -103,7 +103,7 @@ func TestAccountInTwoUpstreams(t *testing.T) {
 		w.provider.Inject("a", sim.Overloaded().Times(1))
 		w.wants("status", w.ask("s", one, true).status, 529)
 		w.wants("cooldown seen by the other", w.app.Pool("two")[0].Cooldown, 5*time.Second)
-		w.provider.Fill("a", anthropic.FiveHour, 0.5)
+		w.provider.Fill("a", messages.FiveHour, 0.5)
 		time.Sleep(time.Second)
 		w.wants("served by", w.mustServe("s", two), "a")
 		w.wants("ends it", w.app.Pool("one")[0].Cooldown, time.Duration(0)) // FO-2
@@ -143,7 +143,7 @@ func TestStrictPin(t *testing.T) {
 		for _, session := range []string{"s1", "s2", "s3", ""} {
 			w.wants("served by", w.mustServe(session, "claude-sonnet-5-5[1m]"), "b")
 		}
-		w.provider.Inject("b", sim.Rejected(anthropic.SevenDay))
+		w.provider.Inject("b", sim.Rejected(messages.SevenDay))
 		for _, session := range []string{"s1", "s2"} {
 			before := w.seen()
 			r := w.ask(session, "claude-sonnet-5-5", true)
@@ -162,14 +162,14 @@ func TestErrorStreamsInAChain(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		first sim.Fault
-		kind  anthropic.ErrorType
+		kind  messages.ErrorType
 		by    string
 	}{
-		{"over nothing", sim.ResetConnection(), anthropic.TypeOverloaded, "two"},
-		{"429 over 5xx", sim.ServerError(503), anthropic.TypeRateLimit, "two"},
-		{"the first of two 5xx", sim.ServerError(503), anthropic.TypeOverloaded, "one"},
-		{"429 over 529", sim.Throttled("1"), anthropic.TypeOverloaded, "one"},
-		{"404 over 500", sim.Failure(404, anthropic.TypeNotFound, "no"), anthropic.TypeAPI, "one"},
+		{"over nothing", sim.ResetConnection(), messages.TypeOverloaded, "two"},
+		{"429 over 5xx", sim.ServerError(503), messages.TypeRateLimit, "two"},
+		{"the first of two 5xx", sim.ServerError(503), messages.TypeOverloaded, "one"},
+		{"429 over 529", sim.Throttled("1"), messages.TypeOverloaded, "one"},
+		{"404 over 500", sim.Failure(404, messages.TypeNotFound, "no"), messages.TypeAPI, "one"},
 	} {
 		inWorld(t, withKey(2), chainOf(keyAt(providerURL, ""), poolAt(providerURL, "a", "b")), func(w *world) {
 			w.provider.Inject("k", c.first)

@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"shunt/internal/anthropic"
 	"shunt/internal/clock"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/observe"
 	"shunt/internal/pool"
 	"shunt/internal/sim"
@@ -119,13 +119,13 @@ func TestSessionLeavesBeforeTheWall(t *testing.T) {
 	accounts := []sim.Account{{Name: "a", FiveHour: soon}, {Name: "b"}, {Name: "c"}}
 	inWorld(t, sim.Config{Accounts: accounts}, poolOf(""), func(w *world) {
 		session := w.sessionAt("a")
-		w.provider.Fill("a", anthropic.FiveHour, 0.9798)
+		w.provider.Fill("a", messages.FiveHour, 0.9798)
 		for range 3 {
 			if got := w.mustServe(session, plainModel); got != "a" {
 				w.Fatalf("below the threshold it went to %s", got)
 			}
 		}
-		w.provider.Fill("a", anthropic.FiveHour, 0.98)
+		w.provider.Fill("a", messages.FiveHour, 0.98)
 		w.mustServe(session, plainModel) // its answer says so
 		refuge := w.mustServe(session, plainModel)
 		if refuge == "a" {
@@ -165,24 +165,24 @@ func TestSessionLeavesBeforeTheWall(t *testing.T) {
 func TestAccountThresholds(t *testing.T) {
 	for _, c := range []struct {
 		keys   string
-		window anthropic.Window
+		window messages.Window
 		fill   float64
 		model  string
 		leaves bool
 	}{
-		{"", anthropic.FiveHour, 0.97, plainModel, false},
-		{"", anthropic.SevenDay, 0.98, plainModel, true},
-		{"threshold = 0.5", anthropic.FiveHour, 0.49, plainModel, false},
-		{"threshold = 0.5", anthropic.FiveHour, 0.5, plainModel, true},
-		{"threshold = 0.5", anthropic.SevenDay, 0.6, plainModel, true},
-		{"threshold = 0.5\nthreshold_7d = 0.7", anthropic.SevenDay, 0.6, plainModel, false},
-		{"threshold_7d = 0.7", anthropic.SevenDay, 0.7, plainModel, true},
-		{"threshold_5h = 0.3", anthropic.FiveHour, 0.3, fableModel, true},
-		{"threshold = 1.0", anthropic.FiveHour, 0.98, plainModel, true}, // never above 0.98
-		{"threshold_fable = 0.4", anthropic.Fable, 0.4, fableModel, true},
-		{"threshold_fable = 0.4", anthropic.Fable, 0.4, plainModel, false},
-		{"threshold_7d = 0.4", anthropic.SevenDay, 0.4, fableModel, false}, // the Fable week governs
-		{"threshold = 0.0", anthropic.FiveHour, 0, plainModel, true},
+		{"", messages.FiveHour, 0.97, plainModel, false},
+		{"", messages.SevenDay, 0.98, plainModel, true},
+		{"threshold = 0.5", messages.FiveHour, 0.49, plainModel, false},
+		{"threshold = 0.5", messages.FiveHour, 0.5, plainModel, true},
+		{"threshold = 0.5", messages.SevenDay, 0.6, plainModel, true},
+		{"threshold = 0.5\nthreshold_7d = 0.7", messages.SevenDay, 0.6, plainModel, false},
+		{"threshold_7d = 0.7", messages.SevenDay, 0.7, plainModel, true},
+		{"threshold_5h = 0.3", messages.FiveHour, 0.3, fableModel, true},
+		{"threshold = 1.0", messages.FiveHour, 0.98, plainModel, true}, // never above 0.98
+		{"threshold_fable = 0.4", messages.Fable, 0.4, fableModel, true},
+		{"threshold_fable = 0.4", messages.Fable, 0.4, plainModel, false},
+		{"threshold_7d = 0.4", messages.SevenDay, 0.4, fableModel, false}, // the Fable week governs
+		{"threshold = 0.0", messages.FiveHour, 0, plainModel, true},
 	} {
 		inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(entry("a", c.keys)+entry("b")), func(w *world) {
 			w.provider.Fill("a", c.window, c.fill)
@@ -228,7 +228,7 @@ func TestWhereSessionsGo(t *testing.T) {
 					w.Fatalf("a session of %s began at %s", home, got)
 				}
 			}
-			w.provider.Fill("a", anthropic.FiveHour, 0.99)
+			w.provider.Fill("a", messages.FiveHour, 0.99)
 			w.mustServe(sessions["a"], plainModel)
 			if got := w.mustServe(sessions["a"], plainModel); got != c.want {
 				w.Errorf("%q, seen %s: it went to %s, want %s", c.toml, c.seen, got, c.want)
@@ -256,7 +256,7 @@ func (w *world) home(session string) string {
 func TestEverybodyNearOrCooled(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
 		for i, name := range w.provider.Accounts() {
-			w.provider.Fill(name, anthropic.SevenDay, 0.981+float64(i)/1000)
+			w.provider.Fill(name, messages.SevenDay, 0.981+float64(i)/1000)
 			w.mustServe("", plainModel)
 		}
 		served := map[string]int{}
@@ -269,7 +269,7 @@ func TestEverybodyNearOrCooled(t *testing.T) {
 	})
 	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
 		for name, after := range map[string]string{"a": "300", "b": "100", "c": "200"} {
-			w.provider.Inject(name, sim.Rejected(anthropic.SevenDay).RetryAfter(after))
+			w.provider.Inject(name, sim.Rejected(messages.SevenDay).RetryAfter(after))
 		}
 		if r := w.ask("", plainModel, true); r.status != 429 {
 			w.Fatalf("%d", r.status)
@@ -295,7 +295,7 @@ func TestCountTokens(t *testing.T) {
 				w.Errorf("%d by %s: %s", got.status, got.header.Get("X-Shunt-Account"), got.body)
 			}
 		}
-		w.provider.Inject(home, sim.Rejected(anthropic.FiveHour).Times(1))
+		w.provider.Inject(home, sim.Rejected(messages.FiveHour).Times(1))
 		got := w.send(sim.CountTokensPath, header, bodyFor(plainModel, false))
 		if other := got.header.Get("X-Shunt-Account"); got.status != 200 || other == home || w.state(home).Cooldown != 0 {
 			w.Errorf("%d by %s, home rests %v", got.status, other, w.state(home).Cooldown)
@@ -314,7 +314,7 @@ func TestMovesAreLogged(t *testing.T) {
 		w.mustServe(session, plainModel) // failover
 		time.Sleep(40 * time.Second)
 		w.mustServe(session, plainModel) // returned
-		w.provider.Inject("a", sim.Rejected(anthropic.FiveHour).RetryAfter("60").Times(1))
+		w.provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter("60").Times(1))
 		w.mustServe(w.other(session, "a"), plainModel) // somebody else finds out
 		before := len(w.moves())
 
@@ -351,7 +351,7 @@ func (w *world) other(session, account string) string {
 func TestNearTheFableWeek(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
 		home := w.mustServe("s", fableModel)
-		w.provider.Fill(home, anthropic.Fable, 0.985)
+		w.provider.Fill(home, messages.Fable, 0.985)
 		w.mustServe("s", fableModel)
 		if got := w.mustServe("s", fableModel); got == home {
 			w.Error("Fable stayed at its wall")

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/observe"
 	"shunt/internal/sim"
 )
@@ -84,7 +84,7 @@ func TestPassthroughWithoutACredential(t *testing.T) {
 	inWorld(t, paid, singleOf(passthrough), func(w *world) {
 		for _, header := range []http.Header{minimal, with(minimal, "Authorization", "Bearer wrong")} {
 			got := w.send(sim.MessagesPath, header, bodyFor(plainModel, false))
-			if kind, _, _ := anthropic.ParseError([]byte(got.body)); got.status != 401 || kind != anthropic.TypeAuthentication || w.received().Header.Get("Authorization") != header.Get("Authorization") {
+			if kind, _, _ := messages.ParseError([]byte(got.body)); got.status != 401 || kind != messages.TypeAuthentication || w.received().Header.Get("Authorization") != header.Get("Authorization") {
 				w.Errorf("%d %s", got.status, got.body)
 			}
 		}
@@ -107,14 +107,14 @@ func TestSingleIsNotRetried(t *testing.T) {
 	}{
 		{"reset", faults(sim.ResetConnection()), 200, 2, 0, ""},
 		{"reset twice", faults(sim.ResetConnection(), sim.ResetConnection()), 502, 2, 0, "closed the connection before it responded"},
-		{"quota", faults(sim.Rejected(anthropic.FiveHour)), 429, 1, 0, "rate_limit_error"},
+		{"quota", faults(sim.Rejected(messages.FiveHour)), 429, 1, 0, "rate_limit_error"},
 		{"throttle", faults(sim.Throttled("2")), 429, 1, 0, "rate_limit_error"},
 		{"529", faults(sim.Overloaded()), 529, 1, 0, "Overloaded"},
 		{"500", faults(sim.ServerError(500)), 500, 1, 0, "Internal server error"},
 		{"503, reset first", faults(sim.ResetConnection(), sim.ServerError(503)), 503, 2, 0, "Internal server error"},
 		{"401", faults(sim.Unauthorized()), 401, 1, 0, "authentication_error"},
 		{"403", faults(sim.CredentialForbidden()), 403, 1, 0, "OAuth"},
-		{"error stream", faults(sim.ErrorStream(anthropic.TypeOverloaded)), 200, 1, 0, "overloaded_error"},
+		{"error stream", faults(sim.ErrorStream(messages.TypeOverloaded)), 200, 1, 0, "overloaded_error"},
 		{"no headers", faults(sim.Hang()), 504, 1, 120 * time.Second, "timeout_error"},
 		{"a redirect", faults(sim.Redirect("http://127.0.0.1:9/")), 307, 1, 0, ""},
 	} {

@@ -11,12 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"shunt/internal/anthropic"
 	"shunt/internal/app"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
 	"shunt/internal/sim"
-	"shunt/internal/state"
+	"shunt/internal/store"
 )
 
 // keepsQuota has shunt keep a state file, and returns its path.
@@ -38,7 +38,7 @@ func known(a *app.App, account string) float64 {
 // saved is what the state file says of the same; -1 if it says nothing.
 func (w *world) savedQuota(path, account string) float64 {
 	w.Helper()
-	q, _, err := state.NewQuotaFile(path).Load(w.Context(), time.Now())
+	q, _, err := store.NewQuotaFile(path).Load(w.Context(), time.Now())
 	w.must(err)
 	r, ok := q[w.state(account).Key]
 	if !ok {
@@ -57,7 +57,7 @@ func TestQuotaSurvivesARestart(t *testing.T) {
 			w.Errorf("nothing is known, and it was saved: %v", err)
 		}
 		home := w.mustServe("s", plainModel)
-		w.provider.Fill(home, anthropic.FiveHour, 0.4)
+		w.provider.Fill(home, messages.FiveHour, 0.4)
 		w.mustServe("s", plainModel)
 		time.Sleep(15 * time.Second)
 		synctest.Wait()
@@ -75,7 +75,7 @@ func TestQuotaSurvivesARestart(t *testing.T) {
 		}
 		w.wants("mode", before.Mode().Perm(), fs.FileMode(0o600))
 
-		w.provider.Fill(home, anthropic.FiveHour, 0.99)
+		w.provider.Fill(home, messages.FiveHour, 0.99)
 		w.mustServe("s", plainModel)
 		w.must(w.end())
 		if got := w.savedQuota(path, home); got < 0.99 {

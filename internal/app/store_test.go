@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -259,8 +259,8 @@ func TestStoreDirectoryComesLater(t *testing.T) {
 		r := w.ask("s", plainModel, true)
 		w.wants("status", r.status, http.StatusServiceUnavailable)
 		w.wants("x-should-retry", r.header.Get("X-Should-Retry"), "false")
-		kind, message, _ := anthropic.ParseError([]byte(r.body))
-		w.wants("type", kind, anthropic.TypeAPI)
+		kind, message, _ := messages.ParseError([]byte(r.body))
+		w.wants("type", kind, messages.TypeAPI)
 		for _, part := range []string{"'anthropic'", "has no account", "`shunt login claude --name NAME`"} {
 			if !strings.Contains(message, part) {
 				w.Errorf("the message does not say %q: %s", part, message)
@@ -332,7 +332,7 @@ func TestStateSurvivesStoreChanges(t *testing.T) {
 	accounts[0].FiveHour.ResetIn = time.Hour
 	inWorld(t, sim.Config{Accounts: accounts}, poolOf(""), func(w *world) {
 		homes := w.homes()
-		w.provider.Inject("a", sim.Rejected(anthropic.FiveHour).RetryAfter("3000").Times(1))
+		w.provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter("3000").Times(1))
 		for session, home := range homes {
 			if home == "a" {
 				w.mustServe(session, plainModel)

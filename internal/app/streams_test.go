@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/observe"
 	"shunt/internal/sim"
 )
@@ -405,7 +405,7 @@ func TestTokensAreCounted(t *testing.T) {
 				w.Errorf("stream %v: %+v, want %+v", stream, got, want)
 			}
 		}
-		w.provider.Inject("", sim.Failure(400, anthropic.TypeInvalidRequest, "no").Times(1))
+		w.provider.Inject("", sim.Failure(400, messages.TypeInvalidRequest, "no").Times(1))
 		w.ask("s", plainModel, false)
 		if got := w.last(); got.Tokens != nil || got.BytesOut == 0 || !slices.Equal([]int{got.Status, got.Attempts}, []int{400, 1}) {
 			w.Errorf("record %+v", got)

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/quota"
 	"shunt/internal/sim"
 )
@@ -32,19 +32,19 @@ func (w *world) polls(account string) (n int) {
 func usageFault(f sim.Fault) sim.Fault { return f.On(sim.UsagePath) }
 
 // rejects is a quota rejection for an hour.
-func rejects(windows ...anthropic.Window) sim.Fault {
+func rejects(windows ...messages.Window) sim.Fault {
 	return sim.Rejected(windows...).RetryAfter("3600").Times(1)
 }
 
 // FO-12: a poll that was sent after a rejection ends its cooldown if every window that the rejection named is below its
 // soft threshold, and only then; and it ends no cooldown of another cause.
 func TestPollEndsARejection(t *testing.T) {
-	const five, seven, fable = anthropic.FiveHour, anthropic.SevenDay, anthropic.Fable
+	const five, seven, fable = messages.FiveHour, messages.SevenDay, messages.Fable
 	for _, c := range []struct {
 		name   string
 		model  string
 		faults []sim.Fault
-		used   map[anthropic.Window]float64 // what the next poll reads; else 0.1
+		used   map[messages.Window]float64 // what the next poll reads; else 0.1
 		lines  string
 		ends   bool
 	}{
@@ -54,15 +54,15 @@ func TestPollEndsARejection(t *testing.T) {
 		{name: "Fable, Fable request", model: fableModel, faults: faults(rejects(fable)), ends: true},
 		{name: "Fable, other request", faults: faults(rejects(fable)), ends: true},
 		{name: "aggregate", faults: faults(sim.RejectedAggregate().RetryAfter("3600").Times(1)), ends: true},
-		{name: "5h, and another window is over", faults: faults(rejects(five)), used: map[anthropic.Window]float64{seven: 0.99}, ends: true},
+		{name: "5h, and another window is over", faults: faults(rejects(five)), used: map[messages.Window]float64{seven: 0.99}, ends: true},
 
 		{name: "5h at its threshold", faults: faults(rejects(five)), lines: "default_threshold_5h = 0.1"},
-		{name: "5h still used up", faults: faults(rejects(five)), used: map[anthropic.Window]float64{five: 1}},
-		{name: "5h and 7d, one of them still used up", faults: faults(rejects(five, seven)), used: map[anthropic.Window]float64{seven: 1}},
-		{name: "Fable still used up", model: fableModel, faults: faults(rejects(fable)), used: map[anthropic.Window]float64{fable: 1}},
+		{name: "5h still used up", faults: faults(rejects(five)), used: map[messages.Window]float64{five: 1}},
+		{name: "5h and 7d, one of them still used up", faults: faults(rejects(five, seven)), used: map[messages.Window]float64{seven: 1}},
+		{name: "Fable still used up", model: fableModel, faults: faults(rejects(fable)), used: map[messages.Window]float64{fable: 1}},
 		{
 			name: "aggregate, and a window is over", faults: faults(sim.RejectedAggregate().RetryAfter("3600").Times(1)),
-			used: map[anthropic.Window]float64{fable: 0.99},
+			used: map[messages.Window]float64{fable: 0.99},
 		},
 		{name: "a throttle", faults: faults(sim.Throttled("300").Times(1))},
 		{name: "a refused credential", faults: faults(sim.CredentialForbidden().Times(1))},
@@ -74,7 +74,7 @@ func TestPollEndsARejection(t *testing.T) {
 			inWorld(t, sim.Config{Accounts: accountsOf(3)}, planned(everyMinute+"\n"+c.lines, ""), func(w *world) {
 				time.Sleep(3 * time.Second) // the account that is polled first, which is this session's, has been polled
 				home := w.home("s")
-				for _, window := range []anthropic.Window{five, seven, fable} {
+				for _, window := range []messages.Window{five, seven, fable} {
 					used, told := c.used[window]
 					if !told {
 						used = 0.1
@@ -130,11 +130,11 @@ func TestPollSentBeforeARejection(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		home := w.home("s")
 		w.provider.Inject(home, usageFault(sim.SlowHeaders(8*time.Second)).Times(1))
-		w.provider.Fill(home, anthropic.SevenDay, 0.3)
+		w.provider.Fill(home, messages.SevenDay, 0.3)
 		for w.polls(home) < 2 {
 			time.Sleep(100 * time.Millisecond)
 		}
-		w.provider.Inject(home, rejects(anthropic.FiveHour))
+		w.provider.Inject(home, rejects(messages.FiveHour))
 		away := w.mustServe("s", plainModel)
 		time.Sleep(9 * time.Second)
 		w.wants("the answer has come", w.week(home), 0.3)
@@ -160,8 +160,8 @@ func (w *world) week(account string) float64 {
 // QUO-20, SEL-3: what a poll tells counts before anybody has asked anything of the account.
 func TestPollsBeforeTheFirstRequest(t *testing.T) {
 	full := func(w *world) {
-		w.provider.Fill("a", anthropic.SevenDay, 0.99)
-		w.provider.Fill("b", anthropic.SevenDay, 0.4)
+		w.provider.Fill("a", messages.SevenDay, 0.99)
+		w.provider.Fill("b", messages.SevenDay, 0.4)
 	}
 	inWorld(t, sim.Config{Accounts: accountsOf(3)}, planned(everyMinute, ""), func(w *world) {
 		time.Sleep(30 * time.Second) // the first round (QUO-24)
@@ -175,7 +175,7 @@ func TestPollsBeforeTheFirstRequest(t *testing.T) {
 		}
 		w.wants("429s", w.provider.Counters("").ByStatus[http.StatusTooManyRequests], int64(0))
 		// What others use of it is seen as well.
-		w.provider.Fill("b", anthropic.SevenDay, 0.99)
+		w.provider.Fill("b", messages.SevenDay, 0.99)
 		time.Sleep(70 * time.Second)
 		for i := range 30 {
 			w.wants("served by", w.mustServe(strings.Repeat("s", i), plainModel), "c")
@@ -284,7 +284,7 @@ func TestPollsFollowTheStore(t *testing.T) {
 // lasts is told to the operator until it is over.
 func TestFailingPollsChangeNothing(t *testing.T) {
 	for name, fault := range map[string]sim.Fault{
-		"429 that rejects": sim.Rejected(anthropic.FiveHour, anthropic.SevenDay).RetryAfter("30"),
+		"429 that rejects": sim.Rejected(messages.FiveHour, messages.SevenDay).RetryAfter("30"),
 		"401":              sim.Unauthorized(),
 		"reset":            sim.ResetConnection(),
 	} {
@@ -292,7 +292,7 @@ func TestFailingPollsChangeNothing(t *testing.T) {
 			inWorld(t, sim.Config{Accounts: accountsOf(3)}, planned(everyMinute, ""), func(w *world) {
 				homes := w.homes()
 				time.Sleep(3 * time.Second)
-				w.provider.Fill("a", anthropic.SevenDay, 0.99) // which nobody will learn from a poll
+				w.provider.Fill("a", messages.SevenDay, 0.99) // which nobody will learn from a poll
 				w.provider.Inject("", usageFault(fault))
 				for range 2 {
 					time.Sleep(35 * time.Minute)

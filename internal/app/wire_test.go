@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -261,7 +261,7 @@ func TestCompressedRequestBodies(t *testing.T) {
 			header := minimal.Clone()
 			header["Content-Encoding"] = lines
 			got := w.send(sim.MessagesPath, header, bodyFor(plainModel, false))
-			if kind, _, _ := anthropic.ParseError([]byte(got.body)); got.status != 415 || kind != anthropic.TypeInvalidRequest {
+			if kind, _, _ := messages.ParseError([]byte(got.body)); got.status != 415 || kind != messages.TypeInvalidRequest {
 				w.Errorf("%q: %d %s", lines, got.status, got.body)
 			}
 		}
@@ -449,7 +449,7 @@ func TestOnlyEndpointsGetACredential(t *testing.T) {
 			}
 			body, _ := io.ReadAll(response.Body)
 			response.Body.Close()
-			if kind, _, _ := anthropic.ParseError(body); response.StatusCode != 404 || kind != anthropic.TypeNotFound {
+			if kind, _, _ := messages.ParseError(body); response.StatusCode != 404 || kind != messages.TypeNotFound {
 				w.Errorf("%s: %d %s", target, response.StatusCode, body)
 			}
 		}

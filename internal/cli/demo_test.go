@@ -188,7 +188,7 @@ func TestDemoSeed(t *testing.T) {
 	provider := sim.New(sim.Config{Seed: demoSeed, Accounts: stageAccounts(1)})
 	var members []pool.Member
 	for _, name := range provider.Accounts() {
-		members = append(members, pool.NewMember(pool.Account{Name: name, Key: identity.OfAccount(provider.UUID(name), "")}, &pool.Health{}))
+		members = append(members, pool.NewMember(pool.Account{Name: name, Key: identity.OfAccount("claude", provider.UUID(name), "")}, &pool.Health{}))
 	}
 	for n := range 9 {
 		id := sim.Coder{Seed: demoSeed, Name: strconv.Itoa(n + 1)}.Session()

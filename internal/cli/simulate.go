@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"shunt/internal/sim/policy"
+	"shunt/internal/simulate"
 )
 
 type simulateCommand struct {
@@ -33,16 +33,16 @@ type simulateCommand struct {
 	HTML string `placeholder:"FILE" type:"path" help:"Also write a page with plots, complete in one file."`
 }
 
-func (k *simulateCommand) options() policy.Options {
-	o := policy.Options{
+func (k *simulateCommand) options() simulate.Options {
+	o := simulate.Options{
 		Seed: k.Seed, Days: k.Days, Plans: k.Plans, Demand: k.Demand, Others: k.Others, Fable: k.Fable,
-		Cache: policy.Seconds(k.CacheSeconds), Poll: policy.Seconds(k.UsageRefresh), BurnRate: k.BurnRateAvoidance,
+		Cache: simulate.Seconds(k.CacheSeconds), Poll: simulate.Seconds(k.UsageRefresh), BurnRate: k.BurnRateAvoidance,
 		WhenCold: k.ReturnHome == "when_cold", Threshold: k.Threshold,
 	}
 	if k.Trace != "" {
 		o.Trace = filepath.Base(k.Trace)
 	} else if len(o.Plans) == 0 {
-		o.Plans = policy.Defaults().Plans
+		o.Plans = simulate.Defaults().Plans
 	}
 	return o
 }
@@ -73,31 +73,31 @@ func (k *simulateCommand) Run(s *System) error {
 	return errors.Join(err, out.Flush())
 }
 
-func (k *simulateCommand) compare() (policy.Comparison, error) {
+func (k *simulateCommand) compare() (simulate.Comparison, error) {
 	if k.Trace == "" {
-		return policy.Compare(k.options()), nil
+		return simulate.Compare(k.options()), nil
 	}
 	log, err := os.Open(k.Trace)
 	if err != nil {
-		return policy.Comparison{}, fmt.Errorf("replay: %w", err)
+		return simulate.Comparison{}, fmt.Errorf("replay: %w", err)
 	}
 	defer log.Close()
-	return policy.Replay(log, k.options())
+	return simulate.Replay(log, k.options())
 }
 
-func writeJSON(w io.Writer, c *policy.Comparison) error {
+func writeJSON(w io.Writer, c *simulate.Comparison) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(c)
 }
 
-func writePage(path string, c *policy.Comparison) error {
+func writePage(path string, c *simulate.Comparison) error {
 	file, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644))
 	if err != nil {
 		return fmt.Errorf("write page: %w", err)
 	}
 	defer file.Cleanup()
-	if err := policy.WritePage(file, c); err != nil {
+	if err := simulate.WritePage(file, c); err != nil {
 		return fmt.Errorf("write page: %w", err)
 	}
 	if err := file.CloseAtomicallyReplace(); err != nil {

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"shunt/internal/sim/policy"
+	"shunt/internal/simulate"
 )
 
 // writeTable prints a comparison for people.
-func writeTable(w io.Writer, c *policy.Comparison) {
+func writeTable(w io.Writer, c *simulate.Comparison) {
 	fmt.Fprintln(w, c.Summary())
 	fmt.Fprintln(w)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)

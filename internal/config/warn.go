@@ -72,15 +72,15 @@ func (l *loader) warnOfAliases() {
 func fileIdentity(p *Provider, a *Account, split bool) identity.Key {
 	switch {
 	case a.UUID != "" && split && a.OrganizationUUID == "":
-		return identity.OfInline(p.Name, a.Name)
+		return identity.OfInline(string(p.Auth), p.Name, a.Name)
 	case a.UUID != "" && split:
-		return identity.OfAccount(a.UUID, a.OrganizationUUID)
+		return identity.OfAccount(string(p.Auth), a.UUID, a.OrganizationUUID)
 	case a.UUID != "":
-		return identity.OfAccount(a.UUID, "")
+		return identity.OfAccount(string(p.Auth), a.UUID, "")
 	case a.Credentials == "" && a.TokenEnv == "":
-		return identity.OfStoreEntry(a.Name)
+		return identity.OfStoreEntry(string(p.Auth), a.Name)
 	default:
-		return identity.OfInline(p.Name, a.Name)
+		return identity.OfInline(string(p.Auth), p.Name, a.Name)
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"shunt/internal/anthropic"
 	"shunt/internal/config"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/upstream"
 )
 
@@ -131,7 +131,7 @@ func (s *running) authenticate(h http.Header) *upstream.Failure {
 // needsToken says what to do without one. Claude Code shows a 401 at once if it says not to retry, and prints "Please run
 // /login", which would not help, if the message contains "x-api-key".
 func (s *running) needsToken() *upstream.Failure {
-	return fail(http.StatusUnauthorized, anthropic.TypeAuthentication,
+	return fail(http.StatusUnauthorized, messages.TypeAuthentication,
 		"this gateway needs a token: set ANTHROPIC_AUTH_TOKEN to one that its operator gave you, or send it in the header "+s.Config.Server.Clients.Header)
 }
 
@@ -158,5 +158,5 @@ func (g *Gateway) admitAddress(r *http.Request) *upstream.Failure {
 	case len(access.Allow) == 0, anybody, slices.ContainsFunc(access.Allow, within):
 		return nil
 	}
-	return fail(http.StatusForbidden, anthropic.TypePermission, "this gateway does not accept requests from your address: ask its operator to allow it (server.access_control)")
+	return fail(http.StatusForbidden, messages.TypePermission, "this gateway does not accept requests from your address: ask its operator to allow it (server.access_control)")
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/upstream"
 )
 
@@ -21,7 +21,7 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request, s *running, s
 	isCompressed := func(encoding string) bool { return encoding != "" && !strings.EqualFold(encoding, "identity") }
 	if slices.ContainsFunc(r.Header["Content-Encoding"], isCompressed) {
 		leaveUnread(w, r)
-		return nil, fail(http.StatusUnsupportedMediaType, anthropic.TypeInvalidRequest,
+		return nil, fail(http.StatusUnsupportedMediaType, messages.TypeInvalidRequest,
 			"compressed request bodies cannot be routed: send the body without content-encoding")
 	}
 	limit := s.Config.Server.Limits.MaxRequestBytes
@@ -54,15 +54,15 @@ func bodyFailure(w http.ResponseWriter, r *http.Request, err error, limit int64)
 	leaveUnread(w, r)
 	switch {
 	case errors.Is(err, upstream.ErrTooLarge):
-		return fail(http.StatusRequestEntityTooLarge, anthropic.TypeTooLarge, fmt.Sprintf(
+		return fail(http.StatusRequestEntityTooLarge, messages.TypeTooLarge, fmt.Sprintf(
 			"the request is larger than the %d bytes that this gateway accepts: shorten the conversation, or have its operator raise server.limits.max_request_bytes", limit))
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &upstream.Failure{
-			Status: http.StatusRequestTimeout, Type: anthropic.TypeTimeout, RetryAfter: time.Second,
+			Status: http.StatusRequestTimeout, Type: messages.TypeTimeout, RetryAfter: time.Second,
 			Message: "the request body arrived too slowly (server.timeouts.read_idle_ms): check the network and try again",
 		}
 	}
-	return fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, "the request body ended early or is not well-formed")
+	return fail(http.StatusBadRequest, messages.TypeInvalidRequest, "the request body ended early or is not well-formed")
 }
 
 // lingerTime is how long a client whose body was not read may go on sending before its connection is closed. Closing at
@@ -123,7 +123,7 @@ func leadingModel(body io.Reader) (head []byte, model string, err error) {
 			continue
 		}
 		looked = len(head)
-		if model, ok := anthropic.LeadingModel(head); ok {
+		if model, ok := messages.LeadingModel(head); ok {
 			return head, model, nil
 		}
 	}

@@ -18,11 +18,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"shunt/internal/anthropic"
 	"shunt/internal/config"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/hosts"
 	"shunt/internal/observe"
 	"shunt/internal/upstream"
+	"shunt/internal/wire"
 )
 
 // State is what a reload replaces.
@@ -127,12 +128,12 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !s.Config.Server.Clients.Present && fromWebPage(r) {
-		g.refuse(w, r, fail(http.StatusForbidden, anthropic.TypePermission, "this gateway does not serve web pages of other origins: use a client that is not a web page, or have its operator set up [server.auth]"))
+		g.refuse(w, r, fail(http.StatusForbidden, messages.TypePermission, "this gateway does not serve web pages of other origins: use a client that is not a web page, or have its operator set up [server.auth]"))
 		return
 	}
 	e, ok := g.endpoints[path]
 	if !ok {
-		g.refuse(w, r, fail(http.StatusNotFound, anthropic.TypeNotFound, "this gateway has no such endpoint: check the base URL (GET / lists the endpoints)"))
+		g.refuse(w, r, fail(http.StatusNotFound, messages.TypeNotFound, "this gateway has no such endpoint: check the base URL (GET / lists the endpoints)"))
 		return
 	}
 	for _, method := range e.methods {
@@ -143,7 +144,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	allowed := strings.Join(e.methods, ", ")
 	w.Header().Set("Allow", allowed)
-	g.refuse(w, r, fail(http.StatusMethodNotAllowed, anthropic.TypeInvalidRequest, "this endpoint accepts "+allowed+" only"))
+	g.refuse(w, r, fail(http.StatusMethodNotAllowed, messages.TypeInvalidRequest, "this endpoint accepts "+allowed+" only"))
 }
 
 func (g *Gateway) root(w http.ResponseWriter, _ *http.Request, _ *running) {
@@ -166,11 +167,11 @@ func isHealth(path string) bool { return path == "/health" || path == "/healthz"
 
 func (g *Gateway) health(w http.ResponseWriter, _ *http.Request, _ *running) {
 	w.Header().Set("Content-Type", "application/json")
-	w.Write([]byte(`{"status":"ok","version":` + string(anthropic.QuoteModel(g.Version)) + "}\n"))
+	w.Write([]byte(`{"status":"ok","version":` + string(wire.Quote(g.Version)) + "}\n"))
 }
 
 // fail returns the failure of a request that would fail again: the client shows it at once instead of retrying.
-func fail(status int, kind anthropic.ErrorType, message string) *upstream.Failure {
+func fail(status int, kind messages.ErrorType, message string) *upstream.Failure {
 	return &upstream.Failure{Status: status, Type: kind, Message: message, Final: true}
 }
 
@@ -202,7 +203,7 @@ func writeFailure(w http.ResponseWriter, f *upstream.Failure, requestID string) 
 		h.Set("Retry-After", formatSeconds(f.RetryAfter))
 	}
 	w.WriteHeader(f.Status)
-	n, _ := w.Write(anthropic.AppendError(nil, f.Type, f.Message, requestID))
+	n, _ := w.Write(messages.AppendError(nil, f.Type, f.Message, requestID))
 	return int64(n)
 }
 

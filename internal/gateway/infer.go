@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/observe"
 	"shunt/internal/upstream"
 )
@@ -65,12 +65,12 @@ func (g *Gateway) serve(w http.ResponseWriter, s *running, r *upstream.Request, 
 	defer r.Release()
 	r.Record.BytesIn = int64(len(body.Bytes()))
 
-	scan, err := anthropic.Scan(body.Bytes())
+	scan, err := messages.Scan(body.Bytes())
 	if err != nil {
-		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, err.Error())}
+		return upstream.Outcome{Failure: fail(http.StatusBadRequest, messages.TypeInvalidRequest, err.Error())}
 	}
 	if !utf8.ValidString(scan.Model) {
-		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, "model is not valid UTF-8")}
+		return upstream.Outcome{Failure: fail(http.StatusBadRequest, messages.TypeInvalidRequest, "model is not valid UTF-8")}
 	}
 	r.Scan = scan
 	r.Identify()
@@ -81,7 +81,7 @@ func (g *Gateway) serve(w http.ResponseWriter, s *running, r *upstream.Request, 
 	}
 	targets := s.Config.Route(scan.Model)
 	if targets[0].Model == "" {
-		return upstream.Outcome{Failure: fail(http.StatusBadRequest, anthropic.TypeInvalidRequest, "model is empty but for its suffix")}
+		return upstream.Outcome{Failure: fail(http.StatusBadRequest, messages.TypeInvalidRequest, "model is empty but for its suffix")}
 	}
 	if unauthenticated && s.spends(targets) {
 		return upstream.Outcome{Failure: s.needsToken()}

@@ -17,19 +17,25 @@ const (
 
 // Key is an identity. It is comparable and equal on every machine for the same account; the zero Key is no account.
 type Key struct {
+	family          string
 	kind            Kind
 	qualifier, name string
 }
 
-// OfAccount is the identity of an account whose UUID is known. Organization is empty unless the same UUID is held in
-// two organizations (ID-1b).
-func OfAccount(uuid, organization string) Key { return Key{Verified, organization, uuid} }
+// OfAccount returns the identity of an account of a family whose UUID is known. Organization is empty unless the same UUID
+// is held in two organizations (ID-1b).
+func OfAccount(family, uuid, organization string) Key {
+	return Key{family, Verified, organization, uuid}
+}
 
-// OfStoreEntry is the identity of an entry of the account store whose UUID is unknown.
-func OfStoreEntry(name string) Key { return Key{StoreEntry, "", name} }
+// OfStoreEntry returns the identity of an entry of a family's account store whose UUID is unknown.
+func OfStoreEntry(family, name string) Key { return Key{family, StoreEntry, "", name} }
 
-// OfInline is the identity of a credential that is written into the configuration of one upstream and has no UUID.
-func OfInline(upstream, name string) Key { return Key{Inline, upstream, name} }
+// OfInline returns the identity of a credential that is written into the configuration of one upstream and has no UUID.
+func OfInline(family, upstream, name string) Key { return Key{family, Inline, upstream, name} }
+
+// Family returns the name of the family of the account, as the account store and the state file write it.
+func (k Key) Family() string { return k.family }
 
 // Kind says what the identity is known by.
 func (k Key) Kind() Kind { return k.kind }
@@ -43,8 +49,12 @@ func (k Key) Qualifier() string { return k.qualifier }
 // IsZero reports whether k names no account.
 func (k Key) IsZero() bool { return k.kind == Unknown }
 
-// String is a stable text form, unique to the identity; rendezvous hashing (SEL-1) rests on it.
-func (k Key) String() string {
+// String returns a stable text form, unique to the identity.
+func (k Key) String() string { return k.family + "\x1f" + k.Account() }
+
+// Account returns the text form without the family. It is unique among the accounts of one family, and rendezvous hashing
+// (SEL-1) rests on it.
+func (k Key) Account() string {
 	kind := [...]string{"unknown", "verified", "store", "inline"}[k.kind]
 	return strings.Join([]string{kind, k.qualifier, k.name}, "\x1f")
 }

@@ -10,12 +10,14 @@ import (
 func TestKeysAreDistinct(t *testing.T) {
 	keys := []identity.Key{
 		{},
-		identity.OfAccount("a", ""),
-		identity.OfAccount("a", "org"),
-		identity.OfAccount("org", "a"),
-		identity.OfStoreEntry("a"),
-		identity.OfInline("", "a"),
-		identity.OfInline("up", "a"),
+		identity.OfAccount("claude", "a", ""),
+		identity.OfAccount("claude", "a", "org"),
+		identity.OfAccount("claude", "org", "a"),
+		identity.OfStoreEntry("claude", "a"),
+		identity.OfInline("claude", "", "a"),
+		identity.OfInline("claude", "up", "a"),
+		identity.OfAccount("kimi", "a", ""),
+		identity.OfStoreEntry("kimi", "a"),
 	}
 	seen := map[string]identity.Key{}
 	for _, k := range keys {

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/oauth"
 	"shunt/internal/sim"
 )
@@ -241,7 +241,7 @@ func TestExchangeReplies(t *testing.T) {
 			w.refuses(grant, err, tt.text, code, state)
 		}
 		for _, f := range []sim.Fault{
-			sim.ServerError(500), sim.Redirect("http://elsewhere.test/"), sim.ResetConnection(), sim.Failure(400, anthropic.TypeInvalidRequest, "sk-ant-4"),
+			sim.ServerError(500), sim.Redirect("http://elsewhere.test/"), sim.ResetConnection(), sim.Failure(400, messages.TypeInvalidRequest, "sk-ant-4"),
 		} {
 			login := w.client.Begin(oauth.Renewable, "")
 			code, state := w.paste(login)

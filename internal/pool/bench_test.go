@@ -33,7 +33,7 @@ func crowd(n int, now time.Time) []pool.Member {
 		}
 		name := fmt.Sprintf("account-%d", i)
 		members[i] = pool.NewMember(
-			pool.Account{Name: name, Key: identity.OfAccount(name, ""), Priority: i % 3, Soft: anySoft, Caps: anyCaps}, &h)
+			pool.Account{Name: name, Key: identity.OfAccount("claude", name, ""), Priority: i % 3, Soft: anySoft, Caps: anyCaps}, &h)
 	}
 	return members
 }

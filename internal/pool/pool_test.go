@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func account(name string) pool.Account {
-	return pool.Account{Name: name, Key: identity.OfAccount(name, ""), Soft: quota.Soft(quota.DefaultHard)}
+	return pool.Account{Name: name, Key: identity.OfAccount("claude", name, ""), Soft: quota.Soft(quota.DefaultHard)}
 }
 
 func accounts(names ...string) []pool.Account {
@@ -52,7 +52,7 @@ var failure = pool.Outcome{Event: pool.ServerError, Cooldown: time.Minute}
 // ID-2: aliases are one candidate; who stands for them, and where.
 func TestRepresentative(t *testing.T) {
 	alias := func(name string, priority int, disabled bool) pool.Account {
-		return pool.Account{Name: name, Key: identity.OfAccount("same", ""), Priority: priority, Disabled: disabled}
+		return pool.Account{Name: name, Key: identity.OfAccount("claude", "same", ""), Priority: priority, Disabled: disabled}
 	}
 	tests := []struct {
 		name string
@@ -79,7 +79,7 @@ func TestRepresentative(t *testing.T) {
 // ID-2b: the representative shows all names of its identity, and each of them leads to it.
 func TestAliases(t *testing.T) {
 	alias := func(name string, priority int) pool.Account {
-		return pool.Account{Name: name, Key: identity.OfAccount("same", ""), Priority: priority}
+		return pool.Account{Name: name, Key: identity.OfAccount("claude", "same", ""), Priority: priority}
 	}
 	p := poolOf(alias("x", 2), account("a"), alias("y", 1))
 	shown := map[string][]string{}
@@ -90,7 +90,7 @@ func TestAliases(t *testing.T) {
 		t.Error(diff)
 	}
 	for name, want := range map[string]string{"x": "same", "y": "same", "a": "a"} {
-		if key, ok := p.Identity(name); !ok || key != identity.OfAccount(want, "") {
+		if key, ok := p.Identity(name); !ok || key != identity.OfAccount("claude", want, "") {
 			t.Errorf("%s is %v, %v", name, key, ok)
 		}
 	}

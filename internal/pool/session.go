@@ -29,7 +29,7 @@ func (s Session) String() string {
 }
 
 // seedOf is the identity's half of every rendezvous weight; it is computed once, when a pool is configured.
-func seedOf(key identity.Key) uint64 { return hash(key.String()) }
+func seedOf(key identity.Key) uint64 { return hash(key.Account()) }
 
 func hash(s string) uint64 {
 	var buf [64]byte // of a session id

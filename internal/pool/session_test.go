@@ -7,7 +7,7 @@ import (
 	"shunt/internal/identity"
 )
 
-func keyOf(name string) identity.Key { return identity.OfAccount(name, "") }
+func keyOf(name string) identity.Key { return identity.OfAccount("claude", name, "") }
 
 // SEL-1: the hash is the same on every machine and for ever; these values were computed by another program.
 func TestHashIsStable(t *testing.T) {

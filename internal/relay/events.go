@@ -7,7 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
+	"shunt/internal/wire"
 )
 
 // events relays an uncompressed event stream. Two parties act on it under the lock: the goroutine that reads the upstream,
@@ -21,8 +22,8 @@ type events struct {
 	begun    bool   // the client has the headers: the answer is its
 	ended    bool
 	last     time.Time // of the upstream's last byte or our last ping
-	boundary anthropic.Boundary
-	meter    anthropic.StreamMeter
+	boundary wire.Boundary
+	meter    messages.StreamMeter
 	timer    *time.Timer
 }
 
@@ -124,8 +125,8 @@ func (s *events) giveUp() {
 }
 
 // refuses reports whether a stream that starts with this error is a failure before the first byte (FO-11).
-func refuses(kind anthropic.ErrorType) bool {
-	return kind == anthropic.TypeOverloaded || kind == anthropic.TypeAPI || kind == anthropic.TypeRateLimit
+func refuses(kind messages.ErrorType) bool {
+	return kind == messages.TypeOverloaded || kind == messages.TypeAPI || kind == messages.TypeRateLimit
 }
 
 // hold decides on the head so far: it is released, or refused, or held on to.
@@ -135,9 +136,9 @@ func (s *events) hold(p []byte) {
 		s.head = append(s.head, p...)
 		head = s.head
 	}
-	first, found := anthropic.FirstEvent(head)
+	first, found := messages.FirstEvent(head)
 	if found && s.options.Hold && !s.begun && first.Name == "error" {
-		if kind, _, ok := anthropic.ParseError(first.Data); ok && refuses(kind) {
+		if kind, _, ok := messages.ParseError(first.Data); ok && refuses(kind) {
 			s.out.result.Refusal, s.out.result.Head = kind, bytes.Clone(head)
 			return
 		}
@@ -154,9 +155,9 @@ func (s *events) hold(p []byte) {
 
 // pass sends the pings and comments that a head without a first event begins with, and holds the rest.
 func (s *events) pass(head []byte) {
-	first, _ := anthropic.FirstEvent(head)
+	first, _ := messages.FirstEvent(head)
 	blocks := head[:first.Start]
-	var end anthropic.Boundary
+	var end wire.Boundary
 	if end.Write(blocks); !end.AtEnd() {
 		blocks = nil
 	}
@@ -180,11 +181,11 @@ func (s *events) release(head []byte) {
 		return
 	}
 	segments := [][]byte{head}
-	if first, found := anthropic.FirstEvent(head); found && first.DataSpan != (anthropic.Span{}) {
-		if span, ok := anthropic.StartModel(first.Data); ok {
+	if first, found := messages.FirstEvent(head); found && first.DataSpan != (wire.Span{}) {
+		if span, ok := messages.StartModel(first.Data); ok {
 			span.Start += first.DataSpan.Start
 			span.End += first.DataSpan.Start
-			segments, _ = anthropic.Splice(head, anthropic.Edit{Span: span, With: anthropic.QuoteModel(s.options.Model)})
+			segments, _ = wire.Splice(head, wire.Edit{Span: span, With: wire.Quote(s.options.Model)})
 		}
 	}
 	s.out.send(segments...)
@@ -216,7 +217,7 @@ func (s *events) tick() {
 	}
 	if time.Since(s.last) >= s.options.KeepAlive {
 		if (s.held || s.boundary.AtEnd()) && !s.meter.Complete() {
-			s.out.send(anthropic.Ping)
+			s.out.send(messages.Ping)
 		}
 		s.last = time.Now()
 	}

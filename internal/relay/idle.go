@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 )
 
 // errIdle is the error of reading a body that was closed because nothing came.
@@ -88,6 +88,6 @@ func (b *watched) stop() {
 func idleEvent(d time.Duration) []byte {
 	seconds := strconv.FormatFloat(d.Seconds(), 'f', -1, 64)
 	message := "the upstream sent nothing for " + seconds + " seconds: the response is incomplete, and the request can be sent again"
-	event := anthropic.AppendError([]byte("event: error\ndata: "), anthropic.TypeAPI, message, "")
+	event := messages.AppendError([]byte("event: error\ndata: "), messages.TypeAPI, message, "")
 	return append(event, "\n\n"...)
 }

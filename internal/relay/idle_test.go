@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/relay"
 )
 
@@ -24,7 +24,7 @@ const idleEvent = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\
 func TestIdleUpstreams(t *testing.T) {
 	const half = "event: content_block_delta\ndata: {\"ty"
 	const theirs = "event: ping\ndata: {}\n\n"
-	ping := string(anthropic.Ping)
+	ping := string(messages.Ping)
 	stream := func(body io.Reader) relay.Answer { return eventStream(body) }
 	compressed := func(body io.Reader) relay.Answer {
 		a := eventStream(body)
@@ -143,12 +143,12 @@ func TestStreamErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		body  io.Reader
 		state int
-		kind  anthropic.ErrorType
+		kind  messages.ErrorType
 	}{
-		"in the middle": {strings.NewReader(start + delta + event), 200, anthropic.TypeOverloaded},
-		"byte by byte":  {&drip{text: start + delta + event}, 200, anthropic.TypeOverloaded},
-		"then aborted":  {upstreamOf(t, start+event, broken), 200, anthropic.TypeOverloaded},
-		"first":         {strings.NewReader(strings.Replace(event, "overloaded", "invalid_request", 1)), 200, anthropic.TypeInvalidRequest},
+		"in the middle": {strings.NewReader(start + delta + event), 200, messages.TypeOverloaded},
+		"byte by byte":  {&drip{text: start + delta + event}, 200, messages.TypeOverloaded},
+		"then aborted":  {upstreamOf(t, start+event, broken), 200, messages.TypeOverloaded},
+		"first":         {strings.NewReader(strings.Replace(event, "overloaded", "invalid_request", 1)), 200, messages.TypeInvalidRequest},
 		"none":          {strings.NewReader(start + delta + final), 200, ""},
 		"not a 200":     {strings.NewReader(start + event), 500, ""},
 	} {

@@ -15,7 +15,8 @@ import (
 	"sync"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
+	"shunt/internal/wire"
 )
 
 // HeadLimit bounds what is held back of an answer, in bytes (FO-11, RTE-3).
@@ -51,18 +52,18 @@ type Options struct {
 type Result struct {
 	// Refusal is the error type of a held stream's first event. Then nothing was sent, Commit did not run, Head holds
 	// what was read and the rest is still in the body.
-	Refusal anthropic.ErrorType
+	Refusal messages.ErrorType
 	Head    []byte
 
 	FirstByte time.Time // when the first byte of the body went out; zero if none did
 	Sent      int64     // body bytes
-	Usage     anthropic.Usage
+	Usage     messages.Usage
 	// Cut says that the answer ended before it was complete (FO-9). Broken says that the upstream's connection failed, so
 	// that the client's must not be ended as if all were well. Idle says that Options.Idle is why.
 	Cut, Broken, Idle bool
-	// StreamError is the type of an error event in a plain event stream of status 200, as [anthropic.StreamMeter.Failure]
+	// StreamError is the type of an error event in a plain event stream of status 200, as [messages.StreamMeter.Failure]
 	// returns it.
-	StreamError anthropic.ErrorType
+	StreamError messages.ErrorType
 	// ClientErr is the failure to write to the client.
 	ClientErr error
 }
@@ -99,7 +100,7 @@ func Relay(w http.ResponseWriter, a Answer, o Options) Result {
 	case plain && o.Model != "" && a.Status == http.StatusOK:
 		return relayRestored(out, a, o.Model)
 	case plain:
-		return relayBytes(out, a.Body, new(anthropic.AnswerMeter))
+		return relayBytes(out, a.Body, new(messages.AnswerMeter))
 	default:
 		return relayBytes(out, a.Body, nil)
 	}
@@ -175,7 +176,7 @@ func (out *output) ended(err error) {
 
 type meter interface {
 	Write(p []byte)
-	Usage() anthropic.Usage
+	Usage() messages.Usage
 }
 
 // relayBytes relays a body that is not looked into, except to count its tokens.
@@ -215,10 +216,10 @@ var bufferPool = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
 // relayRestored relays a JSON answer with its model put back: the head is read until the model is found.
 func relayRestored(out *output, a Answer, model string) Result {
-	m := new(anthropic.AnswerMeter)
+	m := new(messages.AnswerMeter)
 	head := make([]byte, 0, 4<<10)
 	var failed error
-	var span anthropic.Span
+	var span wire.Span
 	found := false
 	for !found && failed == nil && len(head) < HeadLimit {
 		if len(head) == cap(head) {
@@ -226,13 +227,13 @@ func relayRestored(out *output, a Answer, model string) Result {
 		}
 		n, err := a.Body.Read(head[len(head):min(cap(head), HeadLimit)])
 		head, failed = head[:len(head)+n], err
-		span, found = anthropic.AnswerModel(head)
+		span, found = messages.AnswerModel(head)
 	}
 	segments := [][]byte{head}
 	if found {
-		edit := anthropic.Edit{Span: span, With: anthropic.QuoteModel(model)}
+		edit := wire.Edit{Span: span, With: wire.Quote(model)}
 		out.grown = len(edit.With) - (span.End - span.Start)
-		segments, _ = anthropic.Splice(head, edit)
+		segments, _ = wire.Splice(head, edit)
 	}
 	out.head()
 	m.Write(head)

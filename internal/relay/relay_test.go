@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/relay"
 )
 
@@ -106,7 +106,7 @@ func TestStreamIsRelayedAsItArrives(t *testing.T) {
 		if result.Cut || result.Broken || result.ClientErr != nil || result.Sent != int64(len(whole)) {
 			t.Errorf("hold %v: %+v", hold, result)
 		}
-		if want := (anthropic.Usage{Input: 7, Output: 5, Known: true}); result.Usage != want {
+		if want := (messages.Usage{Input: 7, Output: 5, Known: true}); result.Usage != want {
 			t.Errorf("hold %v: usage %+v", hold, result.Usage)
 		}
 		if !w.Flushed || len(w.writes) < 5 {
@@ -120,15 +120,15 @@ func TestHoldSeesTheFirstEvent(t *testing.T) {
 	event := func(kind string) string {
 		return "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"" + kind + "\",\"message\":\"m\"}}\n\n"
 	}
-	ping := string(anthropic.Ping)
+	ping := string(messages.Ping)
 	for _, c := range []struct {
 		name, body string
-		refusal    anthropic.ErrorType
+		refusal    messages.ErrorType
 	}{
-		{"overloaded", event("overloaded_error"), anthropic.TypeOverloaded},
-		{"api", event("api_error"), anthropic.TypeAPI},
-		{"rate limit", event("rate_limit_error"), anthropic.TypeRateLimit},
-		{"after pings and comments", ": hello\n\n" + ping + ping + event("overloaded_error"), anthropic.TypeOverloaded},
+		{"overloaded", event("overloaded_error"), messages.TypeOverloaded},
+		{"api", event("api_error"), messages.TypeAPI},
+		{"rate limit", event("rate_limit_error"), messages.TypeRateLimit},
+		{"after pings and comments", ": hello\n\n" + ping + ping + event("overloaded_error"), messages.TypeOverloaded},
 		{"about the request", event("invalid_request_error"), ""},
 		{"not first", start + event("overloaded_error"), ""},
 		{"no JSON", "event: error\ndata: overloaded_error\n\n", ""},
@@ -183,7 +183,7 @@ func TestPings(t *testing.T) {
 		relay.Relay(w, eventStream(upstreamOf(t,
 			25*time.Second, start, 25*time.Second, delta[:20], 35*time.Second, delta[20:], 9*time.Second, final, 60*time.Second,
 		)), relay.Options{KeepAlive: 10 * time.Second})
-		ping := string(anthropic.Ping)
+		ping := string(messages.Ping)
 		want := []string{ping, ping, start, ping, ping, delta[:20], delta[20:], final}
 		at := []int{10, 20, 25, 35, 45, 50, 85, 94}
 		if len(w.writes) != len(want) {
@@ -229,7 +229,7 @@ func TestModelIsRestored(t *testing.T) {
 		if w.Header().Get("Content-Length") != strconv.Itoa(len(want)) {
 			t.Errorf("%s: content-length %s of %d", name, w.Header().Get("Content-Length"), len(want))
 		}
-		if result.Usage != (anthropic.Usage{Input: 3, Output: 4, Known: true}) {
+		if result.Usage != (messages.Usage{Input: 3, Output: 4, Known: true}) {
 			t.Errorf("%s: usage %+v", name, result.Usage)
 		}
 	}
@@ -263,7 +263,7 @@ func TestModelOfALateStart(t *testing.T) {
 	const theirs = "event: ping\ndata: {}\n\n"
 	const refusal = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"m\"}}\n\n"
 	restored := strings.Replace(start, "claude-x", model, 1)
-	ping := string(anthropic.Ping)
+	ping := string(messages.Ping)
 	for _, c := range []struct {
 		name      string
 		keepAlive int // seconds

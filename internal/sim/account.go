@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 )
 
 // Account is one account of a provider: a subscription with quota windows, or a paid key.
@@ -44,13 +44,13 @@ const (
 )
 
 var (
-	windowLengths = [anthropic.Windows]time.Duration{5 * time.Hour, 7 * 24 * time.Hour, 7 * 24 * time.Hour}
-	windowSizes   = [anthropic.Windows]int64{2_000_000, 20_000_000, 8_000_000}
+	windowLengths = [messages.Windows]time.Duration{5 * time.Hour, 7 * 24 * time.Hour, 7 * 24 * time.Hour}
+	windowSizes   = [messages.Windows]int64{2_000_000, 20_000_000, 8_000_000}
 )
 
 type account struct {
 	Account
-	windows  [anthropic.Windows]window
+	windows  [messages.Windows]window
 	refresh  string // the one refresh token that is good; empty for a paid key
 	current  string // the newest access token
 	faults   []Fault
@@ -122,16 +122,16 @@ func (a *account) expire(now time.Time) {
 
 func (a *account) charge(tokens float64, fable bool) {
 	for i := range a.windows {
-		if anthropic.Window(i) != anthropic.Fable || fable {
+		if messages.Window(i) != messages.Fable || fable {
 			a.windows[i].used += tokens
 		}
 	}
 }
 
 // full lists the windows that refuse a request.
-func (a *account) full(fable bool) (full []anthropic.Window) {
+func (a *account) full(fable bool) (full []messages.Window) {
 	for i := range a.windows {
-		if w := anthropic.Window(i); a.windows[i].full() && (w != anthropic.Fable || fable) {
+		if w := messages.Window(i); a.windows[i].full() && (w != messages.Fable || fable) {
 			full = append(full, w)
 		}
 	}
@@ -140,29 +140,29 @@ func (a *account) full(fable bool) (full []anthropic.Window) {
 
 // limits are the windows as headers report them (QUO-1). The aggregate is the worst of the windows that count for every
 // request.
-func (a *account) limits() anthropic.RateLimit {
-	var l anthropic.RateLimit
+func (a *account) limits() messages.RateLimit {
+	var l messages.RateLimit
 	for i := range a.windows {
 		w := &a.windows[i]
 		if w.off {
 			continue
 		}
-		l.Windows[i] = anthropic.WindowLimit{
+		l.Windows[i] = messages.WindowLimit{
 			Utilization:    math.Round(w.utilization()*1e6) / 1e6,
 			HasUtilization: true,
 			Reset:          w.resets.Unix(),
 			Status:         w.status(),
 		}
 	}
-	l.Status = worst(l.Windows[anthropic.FiveHour].Status, l.Windows[anthropic.SevenDay].Status)
+	l.Status = worst(l.Windows[messages.FiveHour].Status, l.Windows[messages.SevenDay].Status)
 	return l
 }
 
 // served are the limits that a served request reports: whatever it used, it was not refused.
-func (a *account) served(fable bool) anthropic.RateLimit {
+func (a *account) served(fable bool) messages.RateLimit {
 	l := a.limits()
 	for i := range l.Windows {
-		if anthropic.Window(i) != anthropic.Fable || fable {
+		if messages.Window(i) != messages.Fable || fable {
 			l.Windows[i].Status = lenient(l.Windows[i].Status)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 )
 
 // Answer is an answer of a [Provider] as a client received it, streamed or plain.
@@ -26,7 +26,7 @@ var ErrCut = errors.New("the answer ended before its end")
 // Refusal is an error that was answered instead of a message: with a status, or as an event of a stream.
 type Refusal struct {
 	Status  int // 200 for an event of a stream
-	Type    anthropic.ErrorType
+	Type    messages.ErrorType
 	Message string
 	Header  http.Header
 }
@@ -52,7 +52,7 @@ func ReadAnswer(resp *http.Response) (Answer, error) {
 		return Answer{}, fmt.Errorf("read the answer: %w", cutShort(err))
 	}
 	if resp.StatusCode != http.StatusOK {
-		kind, text, _ := anthropic.ParseError(data)
+		kind, text, _ := messages.ParseError(data)
 		return Answer{}, &Refusal{resp.StatusCode, kind, text, resp.Header}
 	}
 	return plainAnswer(data)

@@ -10,8 +10,8 @@ import (
 	"net/http"
 	"time"
 
-	"shunt/internal/anthropic"
 	"shunt/internal/clock"
+	"shunt/internal/dialect/messages"
 )
 
 // Coder is one simulated coding session: a client that posts turns of a growing conversation, reads every answer to its
@@ -216,5 +216,5 @@ func (b *timedBody) Read(p []byte) (int, error) {
 
 // limited reports whether a refusal is one that Claude Code shows as a limit and does not retry.
 func (e *Refusal) limited() bool {
-	return e.Status == http.StatusTooManyRequests && anthropic.ParseRateLimit(e.Header).Status == rejected
+	return e.Status == http.StatusTooManyRequests && messages.ParseRateLimit(e.Header).Status == rejected
 }

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -222,10 +222,10 @@ func TestSessionSurvives(t *testing.T) {
 		fault sim.Fault
 		check func(r sim.Report) bool
 	}{
-		{"limit", sim.Rejected(anthropic.FiveHour), func(r sim.Report) bool { return r.Refused[429] == 1 && r.Limited == 1 }},
+		{"limit", sim.Rejected(messages.FiveHour), func(r sim.Report) bool { return r.Refused[429] == 1 && r.Limited == 1 }},
 		{"throttle", sim.Throttled("1"), func(r sim.Report) bool { return r.Refused[429] == 1 && r.Limited == 0 }},
 		{"overload", sim.Overloaded(), func(r sim.Report) bool { return r.Refused[529] == 1 }},
-		{"error stream", sim.ErrorStream(anthropic.TypeOverloaded), func(r sim.Report) bool { return r.Refused[200] == 1 }},
+		{"error stream", sim.ErrorStream(messages.TypeOverloaded), func(r sim.Report) bool { return r.Refused[200] == 1 }},
 		{"redirect", sim.Redirect("http://elsewhere.test/"), func(r sim.Report) bool { return r.Refused[307] == 1 }},
 		{"reset", sim.ResetConnection(), func(r sim.Report) bool { return r.Unreachable == 1 }},
 		{"cut", sim.Cut(5), func(r sim.Report) bool { return r.Resent == 1 && r.Answered == 6 }},
@@ -288,9 +288,9 @@ func TestDamageIsFound(t *testing.T) {
 		"a lost block start":               {answer: dropEvent("content_block_start", 1)},
 		"a lost message_delta":             {answer: dropEvent("message_delta", 0)},
 		"a lost message_start":             {answer: dropEvent("message_start", 0)},
-		"a ping inside an event":           {answer: replace("event: message_delta\n", "event: message_delta\n"+string(anthropic.Ping))},
+		"a ping inside an event":           {answer: replace("event: message_delta\n", "event: message_delta\n"+string(messages.Ping))},
 		"a ping that is another event":     {answer: replace("event: ping", "event: message_stop")},
-		"an event after the end":           {answer: func(_ http.Header, b []byte) []byte { return append(b, anthropic.Ping...) }},
+		"an event after the end":           {answer: func(_ http.Header, b []byte) []byte { return append(b, messages.Ping...) }},
 		"a second start":                   {answer: replace("event: content_block_start", "event: message_start\ndata: {\"type\":\"message_start\"}\n\nevent: content_block_start")},
 		"a ping with other data":           {answer: replace(`{"type": "ping"}`, `{"type": "pong"}`)},
 		"a second message_delta":           {answer: replace("event: message_stop", "event: message_delta\ndata: {\"type\":\"message_delta\"}\n\nevent: message_stop")},
@@ -324,8 +324,8 @@ func TestHarmlessChanges(t *testing.T) {
 			},
 			answer: func(_ http.Header, b []byte) []byte {
 				b = bytes.Replace(b, []byte("claude-opus-4-5"), []byte("claude-sonnet-4-5"), 1)
-				b = bytes.Replace(b, []byte("event: message_delta"), append(bytes.Clone(anthropic.Ping), ": comment\n\nevent: message_delta"...), 1)
-				return append(bytes.Clone(anthropic.Ping), b...)
+				b = bytes.Replace(b, []byte("event: message_delta"), append(bytes.Clone(messages.Ping), ": comment\n\nevent: message_delta"...), 1)
+				return append(bytes.Clone(messages.Ping), b...)
 			},
 		}
 		pings := 0

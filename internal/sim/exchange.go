@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 )
 
 // maxBody is the largest request body in bytes.
@@ -42,7 +42,7 @@ type exchange struct {
 // failure is an answer in the error envelope.
 type failure struct {
 	status     int
-	kind       anthropic.ErrorType
+	kind       messages.ErrorType
 	message    string
 	retryAfter string
 }
@@ -87,14 +87,14 @@ func (x *exchange) route(path string) {
 	e, known := endpoints[path]
 	switch {
 	case len(x.body) > maxBody:
-		x.fail(failure{http.StatusRequestEntityTooLarge, anthropic.TypeTooLarge, "Request exceeds the maximum size", ""})
+		x.fail(failure{http.StatusRequestEntityTooLarge, messages.TypeTooLarge, "Request exceeds the maximum size", ""})
 		return
 	case !known:
-		x.fail(failure{http.StatusNotFound, anthropic.TypeNotFound, "Not Found", ""})
+		x.fail(failure{http.StatusNotFound, messages.TypeNotFound, "Not Found", ""})
 		return
 	case x.r.Method != e.method:
 		x.w.Header().Set("Allow", e.method)
-		x.fail(failure{http.StatusMethodNotAllowed, anthropic.TypeInvalidRequest, "Method Not Allowed", ""})
+		x.fail(failure{http.StatusMethodNotAllowed, messages.TypeInvalidRequest, "Method Not Allowed", ""})
 		return
 	case path == TokenPath || path == AuthorizePath: // who asks has no token yet
 		e.serve(x)
@@ -154,10 +154,10 @@ func (x *exchange) limitHeaders() {
 	}
 }
 
-func (x *exchange) writeLimits(l anthropic.RateLimit) {
+func (x *exchange) writeLimits(l messages.RateLimit) {
 	h := x.w.Header()
 	l.WriteTo(h)
-	if reset := l.Windows[anthropic.FiveHour].Reset; reset != 0 {
+	if reset := l.Windows[messages.FiveHour].Reset; reset != 0 {
 		h.Set("Anthropic-Ratelimit-Unified-Reset", strconv.FormatInt(reset, 10))
 		h.Set("Anthropic-Ratelimit-Unified-Fallback-Percentage", "0.5")
 	}
@@ -165,17 +165,17 @@ func (x *exchange) writeLimits(l anthropic.RateLimit) {
 
 // reject is the 429 of full windows, and retry-after the time until the last of them resets. Without a window the
 // aggregate alone is rejected.
-func (x *exchange) reject(windows ...anthropic.Window) {
+func (x *exchange) reject(windows ...messages.Window) {
 	retryAfter := ""
 	if x.account != nil {
 		limits := x.p.Limits(x.account.Name)
 		var until int64
 		for i := range limits.Windows {
 			l := &limits.Windows[i]
-			switch w := anthropic.Window(i); {
+			switch w := messages.Window(i); {
 			case len(windows) == 0:
 				l.Status = ""
-				until = limits.Windows[anthropic.FiveHour].Reset
+				until = limits.Windows[messages.FiveHour].Reset
 			case slices.Contains(windows, w):
 				l.Status, l.Utilization = rejected, max(l.Utilization, 1)
 				until = max(until, l.Reset)
@@ -187,11 +187,11 @@ func (x *exchange) reject(windows ...anthropic.Window) {
 		x.writeLimits(limits)
 		retryAfter = strconv.FormatInt(max(1, until-x.p.config.Clock.Now().Unix()), 10)
 	}
-	x.fail(failure{http.StatusTooManyRequests, anthropic.TypeRateLimit, rateLimitMessage, retryAfter})
+	x.fail(failure{http.StatusTooManyRequests, messages.TypeRateLimit, rateLimitMessage, retryAfter})
 }
 
 func (x *exchange) invalid(message string) {
-	x.fail(failure{http.StatusBadRequest, anthropic.TypeInvalidRequest, message, ""})
+	x.fail(failure{http.StatusBadRequest, messages.TypeInvalidRequest, message, ""})
 }
 
 func (x *exchange) fail(f failure) {
@@ -203,7 +203,7 @@ func (x *exchange) fail(f failure) {
 		h.Set("Retry-After", f.retryAfter)
 	}
 	h.Set("X-Should-Retry", strconv.FormatBool(f.status == http.StatusTooManyRequests || f.status >= 500))
-	x.send(f.status, "application/json", anthropic.AppendError(nil, f.kind, f.message, x.id))
+	x.send(f.status, "application/json", messages.AppendError(nil, f.kind, f.message, x.id))
 }
 
 func (x *exchange) json(status int, v any) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 )
 
 // Fault is one way in which a provider misbehaves, injected into an account with [Provider.Inject]. Without further
@@ -56,8 +56,8 @@ func (f Fault) RetryAfter(value string) Fault { f.retryAfter = &value; return f 
 func (f Fault) Encoded(coding string) Fault { f.encoding = coding; return f }
 
 // Rejected is the 429 of full windows: their statuses are `rejected`, and retry-after is the time to the last of their
-// resets. Rejected(anthropic.Fable) is the one that refuses the Fable family only.
-func Rejected(windows ...anthropic.Window) Fault {
+// resets. Rejected(messages.Fable) is the one that refuses the Fable family only.
+func Rejected(windows ...messages.Window) Fault {
 	return Fault{name: "rejected", answer: func(x *exchange) { x.reject(windows...) }}
 }
 
@@ -70,7 +70,7 @@ func RejectedAggregate() Fault {
 func Throttled(retryAfter string) Fault {
 	return Fault{name: "throttled", retryAfter: &retryAfter, answer: func(x *exchange) {
 		x.limitHeaders()
-		x.fail(failure{http.StatusTooManyRequests, anthropic.TypeRateLimit, rateLimitMessage, ""})
+		x.fail(failure{http.StatusTooManyRequests, messages.TypeRateLimit, rateLimitMessage, ""})
 	}}
 }
 
@@ -78,34 +78,34 @@ func Throttled(retryAfter string) Fault {
 func Overloaded() Fault {
 	return Fault{name: "overloaded", answer: func(x *exchange) {
 		x.limitHeaders()
-		x.fail(failure{529, anthropic.TypeOverloaded, "Overloaded", "3600"})
+		x.fail(failure{529, messages.TypeOverloaded, "Overloaded", "3600"})
 	}}
 }
 
 // ServerError is a 5xx without quota headers.
 func ServerError(status int) Fault {
-	return Failure(status, anthropic.TypeAPI, "Internal server error")
+	return Failure(status, messages.TypeAPI, "Internal server error")
 }
 
 // Unauthorized is a 401 for a token that is good.
 func Unauthorized() Fault {
-	return Failure(http.StatusUnauthorized, anthropic.TypeAuthentication, "Invalid authentication credentials")
+	return Failure(http.StatusUnauthorized, messages.TypeAuthentication, "Invalid authentication credentials")
 }
 
 // CredentialForbidden is the 403 that refuses the credential, whatever it is used for.
 func CredentialForbidden() Fault {
-	return Failure(http.StatusForbidden, anthropic.TypePermission, "OAuth authentication is currently not allowed for this organization.")
+	return Failure(http.StatusForbidden, messages.TypePermission, "OAuth authentication is currently not allowed for this organization.")
 }
 
 // ModelForbidden is the 403 that refuses the requested model only.
 func ModelForbidden() Fault {
 	return Fault{name: "model forbidden", answer: func(x *exchange) {
-		x.fail(failure{http.StatusForbidden, anthropic.TypePermission, "Your account does not have access to " + x.prompt.Model + ".", ""})
+		x.fail(failure{http.StatusForbidden, messages.TypePermission, "Your account does not have access to " + x.prompt.Model + ".", ""})
 	}}
 }
 
 // Failure is an answer with the status and the error envelope, and without quota headers.
-func Failure(status int, kind anthropic.ErrorType, message string) Fault {
+func Failure(status int, kind messages.ErrorType, message string) Fault {
 	return Fault{name: http.StatusText(status), answer: func(x *exchange) {
 		x.fail(failure{status, kind, message, ""})
 	}}
@@ -143,7 +143,7 @@ func Truncate(n int) Fault { return Fault{name: "truncated", end: truncated, eve
 
 // ErrorStream is a 200 whose first event, after a ping, is an error (FO-11). A request without a stream gets the error as
 // an answer of its status.
-func ErrorStream(kind anthropic.ErrorType) Fault {
+func ErrorStream(kind messages.ErrorType) Fault {
 	return Fault{name: "error stream", answer: func(x *exchange) { x.errorStream(kind) }}
 }
 

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -25,10 +25,10 @@ func TestFaultAnswers(t *testing.T) {
 		retryAfter string
 		body       string
 	}{
-		{"5h", sim.Rejected(anthropic.FiveHour), 429, "rejected rejected allowed allowed", "18000", "rate_limit_error"},
-		{"7d", sim.Rejected(anthropic.SevenDay), 429, "rejected allowed rejected allowed", "604800", "rate_limit_error"},
-		{"both", sim.Rejected(anthropic.FiveHour, anthropic.SevenDay), 429, "rejected rejected rejected allowed", "604800", "rate_limit_error"},
-		{"fable", sim.Rejected(anthropic.Fable).RetryAfter("30"), 429, "rejected allowed allowed rejected", "30", "rate_limit_error"},
+		{"5h", sim.Rejected(messages.FiveHour), 429, "rejected rejected allowed allowed", "18000", "rate_limit_error"},
+		{"7d", sim.Rejected(messages.SevenDay), 429, "rejected allowed rejected allowed", "604800", "rate_limit_error"},
+		{"both", sim.Rejected(messages.FiveHour, messages.SevenDay), 429, "rejected rejected rejected allowed", "604800", "rate_limit_error"},
+		{"fable", sim.Rejected(messages.Fable).RetryAfter("30"), 429, "rejected allowed allowed rejected", "30", "rate_limit_error"},
 		{"aggregate", sim.RejectedAggregate().RetryAfter(""), 429, "rejected   ", "", "rate_limit_error"},
 		{"throttled", sim.Throttled("3"), 429, "allowed allowed allowed allowed", "3", "rate_limit_error"},
 		{"throttled, no time", sim.Throttled(""), 429, "allowed allowed allowed allowed", "", "rate_limit_error"},
@@ -38,9 +38,9 @@ func TestFaultAnswers(t *testing.T) {
 		{"401", sim.Unauthorized(), 401, "   ", "", "authentication_error"},
 		{"403 credential", sim.CredentialForbidden(), 403, "   ", "", "OAuth authentication is currently not allowed"},
 		{"403 model", sim.ModelForbidden(), 403, "   ", "", "access to claude-sonnet-4-5"},
-		{"other", sim.Failure(418, anthropic.TypeAPI, "short and stout"), 418, "   ", "", "short and stout"},
-		{"error stream, plain", sim.ErrorStream(anthropic.TypeOverloaded), 529, "allowed allowed allowed allowed", "", "overloaded_error"},
-		{"rate limit stream, plain", sim.ErrorStream(anthropic.TypeRateLimit), 429, "allowed allowed allowed allowed", "", "rate_limit_error"},
+		{"other", sim.Failure(418, messages.TypeAPI, "short and stout"), 418, "   ", "", "short and stout"},
+		{"error stream, plain", sim.ErrorStream(messages.TypeOverloaded), 529, "allowed allowed allowed allowed", "", "overloaded_error"},
+		{"rate limit stream, plain", sim.ErrorStream(messages.TypeRateLimit), 429, "allowed allowed allowed allowed", "", "rate_limit_error"},
 	} {
 		bubble(t, oneAccount, func(r *rig) {
 			r.Inject("a", c.fault.Times(1))
@@ -50,7 +50,7 @@ func TestFaultAnswers(t *testing.T) {
 			if v := got.Header.Get("Retry-After"); v != c.retryAfter {
 				r.Errorf("%s: retry-after %q, want %q", c.name, v, c.retryAfter)
 			}
-			if kind, _, ok := anthropic.ParseError([]byte(got.body)); !ok || !strings.Contains(got.body, got.Header.Get("Request-Id")) {
+			if kind, _, ok := messages.ParseError([]byte(got.body)); !ok || !strings.Contains(got.body, got.Header.Get("Request-Id")) {
 				r.Errorf("%s: not an error envelope with its request id (%s): %s", c.name, kind, got.body)
 			}
 			r.do("a", sim.MessagesPath, plainBody).want(r, 200)
@@ -146,9 +146,9 @@ func TestStreamFaults(t *testing.T) {
 			r.Errorf("truncated: %v after %q", got.err, got.body)
 		}
 
-		r.Inject("a", sim.ErrorStream(anthropic.TypeOverloaded).Times(1))
+		r.Inject("a", sim.ErrorStream(messages.TypeOverloaded).Times(1))
 		got = r.do("a", sim.MessagesPath, streamBody)
-		got.want(r, 200, string(anthropic.Ping)+"event: error\ndata: {", "overloaded_error")
+		got.want(r, 200, string(messages.Ping)+"event: error\ndata: {", "overloaded_error")
 		r.wantLimits(got, "allowed allowed allowed allowed")
 		if got := got.Header.Get("Content-Type"); !strings.HasPrefix(got, "text/event-stream") {
 			r.Errorf("content-type %q", got)

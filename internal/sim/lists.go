@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 )
 
 // countTokens is the endpoint that measures a prompt; it uses no quota.
@@ -44,7 +44,7 @@ func (x *exchange) models() {
 // usage tells how the windows stand (QUO-22): five_hour and seven_day flat, the Fable window as a scoped limit.
 func (x *exchange) usage() {
 	if !strings.Contains(x.scope, "user:profile") {
-		x.fail(failure{http.StatusForbidden, anthropic.TypePermission, "OAuth token does not meet scope requirement user:profile", ""})
+		x.fail(failure{http.StatusForbidden, messages.TypePermission, "OAuth token does not meet scope requirement user:profile", ""})
 		return
 	}
 	limits := x.p.Limits(x.account.Name)
@@ -52,22 +52,22 @@ func (x *exchange) usage() {
 		Utilization float64 `json:"utilization"`
 		ResetsAt    *string `json:"resets_at"`
 	}
-	resets := func(w anthropic.WindowLimit) *string {
+	resets := func(w messages.WindowLimit) *string {
 		if w.Reset == 0 {
 			return nil
 		}
 		at := time.Unix(w.Reset, 0).UTC().Format(time.RFC3339)
 		return &at
 	}
-	percent := func(w anthropic.WindowLimit) float64 { return math.Round(w.Utilization * 100) }
-	flat := func(w anthropic.WindowLimit) *row {
+	percent := func(w messages.WindowLimit) float64 { return math.Round(w.Utilization * 100) }
+	flat := func(w messages.WindowLimit) *row {
 		if !w.HasUtilization {
 			return nil
 		}
 		return &row{percent(w), resets(w)}
 	}
 	rows := []object{}
-	add := func(kind, group string, w anthropic.WindowLimit, scope any) {
+	add := func(kind, group string, w messages.WindowLimit, scope any) {
 		if w.HasUtilization {
 			rows = append(rows, object{
 				"kind": kind, "group": group, "percent": percent(w), "resets_at": resets(w), "scope": scope,
@@ -75,7 +75,7 @@ func (x *exchange) usage() {
 			})
 		}
 	}
-	fiveHour, sevenDay, fable := limits.Windows[anthropic.FiveHour], limits.Windows[anthropic.SevenDay], limits.Windows[anthropic.Fable]
+	fiveHour, sevenDay, fable := limits.Windows[messages.FiveHour], limits.Windows[messages.SevenDay], limits.Windows[messages.Fable]
 	add("session", "session", fiveHour, nil)
 	add("weekly_all", "weekly", sevenDay, nil)
 	add("weekly_scoped", "weekly", fable, object{"model": object{"id": nil, "display_name": "Fable"}, "surface": nil})

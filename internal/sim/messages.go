@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 )
 
 const (
@@ -68,18 +68,18 @@ func (p prompt) size() int64 {
 // check refuses what the real provider refuses; counting tokens needs no max_tokens.
 func (x *exchange) check(counting bool) bool {
 	p := &x.prompt
-	var messages []json.RawMessage
+	var turns []json.RawMessage
 	switch {
 	case x.malformed != nil:
 		x.invalid("The request body is not valid JSON: " + x.malformed.Error())
 	case p.Model == "":
 		x.invalid("model: Field required")
-	case json.Unmarshal(p.Messages, &messages) != nil || len(messages) == 0:
+	case json.Unmarshal(p.Messages, &turns) != nil || len(turns) == 0:
 		x.invalid("messages: at least one message is required")
 	case p.MaxTokens <= 0 && !counting:
 		x.invalid("max_tokens: Field required")
 	case !x.p.serves(p.Model):
-		x.fail(failure{http.StatusNotFound, anthropic.TypeNotFound, "model: " + p.Model, ""})
+		x.fail(failure{http.StatusNotFound, messages.TypeNotFound, "model: " + p.Model, ""})
 	default:
 		return true
 	}
@@ -112,7 +112,7 @@ func (x *exchange) messages() {
 }
 
 // admit charges the prompt to the account's windows, or returns those that are full.
-func (x *exchange) admit() (full []anthropic.Window) {
+func (x *exchange) admit() (full []messages.Window) {
 	p, now, fable := x.p, x.p.config.Clock.Now(), isFable(x.prompt.Model)
 	p.mu.Lock()
 	defer p.mu.Unlock()

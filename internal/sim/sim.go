@@ -23,8 +23,8 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2/simplelru"
 
-	"shunt/internal/anthropic"
 	"shunt/internal/clock"
+	"shunt/internal/dialect/messages"
 )
 
 // The endpoints of a [Provider]; any other path is 404.
@@ -147,7 +147,7 @@ func (p *Provider) UUID(account string) string { return p.account(account).UUID 
 func (p *Provider) Organization(account string) string { return p.account(account).Organization }
 
 // Limits are the account's windows as its next answer would report them.
-func (p *Provider) Limits(account string) anthropic.RateLimit {
+func (p *Provider) Limits(account string) messages.RateLimit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := p.account(account)
@@ -156,7 +156,7 @@ func (p *Provider) Limits(account string) anthropic.RateLimit {
 }
 
 // Fill sets how much of a window is used, as a fraction of its size.
-func (p *Provider) Fill(account string, w anthropic.Window, fraction float64) {
+func (p *Provider) Fill(account string, w messages.Window, fraction float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := p.account(account)

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"slices"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 )
 
 // event is one server-sent event of an answer.
@@ -42,7 +42,7 @@ func (m message) events(deltaTokens int) []event {
 		}
 		events = append(events, newEvent("content_block_start", object{"type": "content_block_start", "index": i, "content_block": first}))
 		if i == 0 {
-			events = append(events, event{raw: anthropic.Ping})
+			events = append(events, event{raw: messages.Ping})
 		}
 		left := b.tokens
 		for _, piece := range pieces(*text, deltaTokens) {
@@ -105,13 +105,13 @@ func (x *exchange) breakOff(out *output, e event) {
 }
 
 // errorStream is a 200 that turns out to be an error.
-func (x *exchange) errorStream(kind anthropic.ErrorType) {
+func (x *exchange) errorStream(kind messages.ErrorType) {
 	x.limitHeaders()
 	f := failure{http.StatusInternalServerError, kind, "Internal server error", ""}
 	switch kind {
-	case anthropic.TypeOverloaded:
+	case messages.TypeOverloaded:
 		f.status, f.message = 529, "Overloaded"
-	case anthropic.TypeRateLimit:
+	case messages.TypeRateLimit:
 		f.status, f.message = http.StatusTooManyRequests, rateLimitMessage
 	}
 	if !x.prompt.Stream {
@@ -122,8 +122,8 @@ func (x *exchange) errorStream(kind anthropic.ErrorType) {
 	if !ok {
 		return
 	}
-	raw := append(slices.Clone(anthropic.Ping), "event: error\ndata: "...)
-	raw = append(anthropic.AppendError(raw, f.kind, f.message, x.id), "\n\n"...)
+	raw := append(slices.Clone(messages.Ping), "event: error\ndata: "...)
+	raw = append(messages.AppendError(raw, f.kind, f.message, x.id), "\n\n"...)
 	if out.write(raw) == nil && out.close() == nil {
 		x.outcome = Complete
 	}

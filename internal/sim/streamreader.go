@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"strings"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 )
 
 // streamReader reads the events of one answer. It is stricter than a client need be: it is there to find what a gateway
@@ -88,7 +88,7 @@ func (r *streamReader) event(name string, data []byte) error {
 		r.answer.Pings++
 		return nil
 	case "error":
-		kind, text, _ := anthropic.ParseError(data)
+		kind, text, _ := messages.ParseError(data)
 		return &Refusal{http.StatusOK, kind, text, r.header}
 	case "message_start":
 		if r.started {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 )
 
 // ClientID is the OAuth client that the token endpoint knows (TOK-3).
@@ -112,7 +112,7 @@ func (p *Provider) ExpireTokens(account string) {
 // the records.
 func (p *Provider) authenticate(h http.Header) (*account, string, *failure) {
 	refuse := func(message string) *failure {
-		return &failure{status: http.StatusUnauthorized, kind: anthropic.TypeAuthentication, message: message}
+		return &failure{status: http.StatusUnauthorized, kind: messages.TypeAuthentication, message: message}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

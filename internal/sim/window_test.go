@@ -9,12 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"shunt/internal/anthropic"
 	"shunt/internal/clock"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
-func statuses(r anthropic.RateLimit) string {
+func statuses(r messages.RateLimit) string {
 	s := r.Status
 	for _, w := range r.Windows {
 		s += " " + w.Status
@@ -24,7 +24,7 @@ func statuses(r anthropic.RateLimit) string {
 
 func (r *rig) wantLimits(got reply, want string) {
 	r.Helper()
-	if s := statuses(anthropic.ParseRateLimit(got.Header)); s != want {
+	if s := statuses(messages.ParseRateLimit(got.Header)); s != want {
 		r.Errorf("statuses %q, want %q", s, want)
 	}
 }
@@ -35,7 +35,7 @@ func TestWindowFills(t *testing.T) {
 	bubble(t, config, func(r *rig) {
 		first := r.do("a", sim.MessagesPath, plainBody)
 		first.want(r, 200)
-		used := anthropic.ParseRateLimit(first.Header).Windows[anthropic.FiveHour]
+		used := messages.ParseRateLimit(first.Header).Windows[messages.FiveHour]
 		if used.Utilization <= 0.75 || used.Utilization > 0.9 || !used.HasUtilization {
 			r.Errorf("utilization %v after one answer", used)
 		}
@@ -50,11 +50,11 @@ func TestWindowFills(t *testing.T) {
 			r.Errorf("utilization %v, the tokens make %v", used.Utilization, want)
 		}
 
-		r.Fill("a", anthropic.FiveHour, 0.8)
+		r.Fill("a", messages.FiveHour, 0.8)
 		if got := statuses(r.Limits("a")); got != "allowed_warning allowed_warning allowed allowed" {
 			r.Errorf("at four fifths: %q", got)
 		}
-		r.Fill("a", anthropic.FiveHour, 0.999)
+		r.Fill("a", messages.FiveHour, 0.999)
 		last := r.do("a", sim.MessagesPath, plainBody)
 		last.want(r, 200)
 		r.wantLimits(last, "allowed_warning allowed_warning allowed allowed")
@@ -70,12 +70,12 @@ func TestWindowFills(t *testing.T) {
 		reset := r.do("a", sim.MessagesPath, plainBody)
 		reset.want(r, 200)
 		r.wantLimits(reset, "allowed allowed allowed allowed")
-		next := anthropic.ParseRateLimit(reset.Header).Windows[anthropic.FiveHour]
+		next := messages.ParseRateLimit(reset.Header).Windows[messages.FiveHour]
 		if got := time.Until(time.Unix(next.Reset, 0)); got != 5*time.Hour {
 			r.Errorf("the next reset is in %v", got)
 		}
 		time.Sleep(23 * time.Hour)
-		if got := r.Limits("a").Windows[anthropic.FiveHour]; got.Utilization != 0 || time.Until(time.Unix(got.Reset, 0)) != 2*time.Hour {
+		if got := r.Limits("a").Windows[messages.FiveHour]; got.Utilization != 0 || time.Until(time.Unix(got.Reset, 0)) != 2*time.Hour {
 			r.Errorf("after four idle windows and three hours: %+v", got)
 		}
 	})
@@ -85,14 +85,14 @@ func TestWindowFills(t *testing.T) {
 func TestFableWindow(t *testing.T) {
 	bubble(t, oneAccount, func(r *rig) {
 		r.do("a", sim.MessagesPath, plainBody).want(r, 200)
-		if got := r.Limits("a").Windows; got[anthropic.Fable].Utilization != 0 || got[anthropic.SevenDay].Utilization == 0 {
+		if got := r.Limits("a").Windows; got[messages.Fable].Utilization != 0 || got[messages.SevenDay].Utilization == 0 {
 			r.Errorf("after a request of another family: %+v", got)
 		}
 		r.do("a", sim.MessagesPath, ask("claude-Fable-5")).want(r, 200)
-		if r.Limits("a").Windows[anthropic.Fable].Utilization == 0 {
+		if r.Limits("a").Windows[messages.Fable].Utilization == 0 {
 			r.Error("a Fable request leaves its window untouched")
 		}
-		r.Fill("a", anthropic.Fable, 1)
+		r.Fill("a", messages.Fable, 1)
 		refused := r.do("a", sim.MessagesPath, ask("claude-fable-5"))
 		refused.want(r, http.StatusTooManyRequests)
 		r.wantLimits(refused, "rejected allowed allowed rejected")
@@ -108,8 +108,8 @@ func TestFableWindow(t *testing.T) {
 // A fault rejects the windows that it names and no other, even one that is full.
 func TestRejectedFaultNamesItsWindows(t *testing.T) {
 	bubble(t, oneAccount, func(r *rig) {
-		r.Fill("a", anthropic.FiveHour, 1.5)
-		r.Inject("a", sim.Rejected(anthropic.Fable))
+		r.Fill("a", messages.FiveHour, 1.5)
+		r.Inject("a", sim.Rejected(messages.Fable))
 		r.wantLimits(r.do("a", sim.MessagesPath, plainBody), "rejected allowed_warning allowed rejected")
 	})
 }
@@ -120,11 +120,11 @@ func TestAcceleratedClock(t *testing.T) {
 		c := clock.Accelerated(3600)
 		p := sim.New(sim.Config{Clock: c, Accounts: []sim.Account{{Name: "a", FiveHour: sim.Window{Fill: 0.5}}}})
 		time.Sleep(4 * time.Second)
-		if got := p.Limits("a").Windows[anthropic.FiveHour]; got.Utilization != 0.5 || time.Unix(got.Reset, 0).Sub(c.Now()) != time.Hour {
+		if got := p.Limits("a").Windows[messages.FiveHour]; got.Utilization != 0.5 || time.Unix(got.Reset, 0).Sub(c.Now()) != time.Hour {
 			t.Errorf("after four hours: %+v", got)
 		}
 		time.Sleep(time.Second)
-		if got := p.Limits("a").Windows[anthropic.FiveHour]; got.Utilization != 0 {
+		if got := p.Limits("a").Windows[messages.FiveHour]; got.Utilization != 0 {
 			t.Errorf("after five hours: %+v", got)
 		}
 	})
@@ -170,11 +170,11 @@ func TestCacheReads(t *testing.T) {
 		if cold.CacheRead != 0 || cold.CacheCreation == 0 {
 			r.Errorf("the first turn: %+v", cold)
 		}
-		before := r.Limits("a").Windows[anthropic.FiveHour].Utilization
+		before := r.Limits("a").Windows[messages.FiveHour].Utilization
 		if warm := usage("a", session, "s"); warm.CacheRead != cold.CacheCreation || warm.CacheCreation != 0 || warm.Prompt() != cold.Prompt() {
 			r.Errorf("the second turn: %+v after %+v", warm, cold)
 		}
-		if got := r.Limits("a").Windows[anthropic.FiveHour].Utilization - before; got >= before {
+		if got := r.Limits("a").Windows[messages.FiveHour].Utilization - before; got >= before {
 			r.Errorf("a warm turn costs %v, the cold one %v", got, before)
 		}
 		if moved := usage("b", session, "s"); moved.CacheRead != 0 {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"shunt/internal/account"
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/http1"
 	"shunt/internal/observe"
 	"shunt/internal/pool"
@@ -92,7 +92,7 @@ func (x *exchange) ask(a *attempt) reply {
 		return reply{class: class, failure: failure, cause: cause(err)}
 	}
 
-	limits := anthropic.ParseRateLimit(response.Header)
+	limits := messages.ParseRateLimit(response.Header)
 	if !x.counting {
 		x.scheduler.Observe(a.Key, pool.Outcome{Sent: a.sent, Fable: x.fable, Signal: signal(limits)})
 	}

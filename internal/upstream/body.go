@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/wire"
 )
 
 // Body is a client's request body in a pooled buffer, kept so that every attempt starts from the same bytes (FO-7). It
@@ -100,11 +100,11 @@ type payload struct {
 var payloads = sync.Pool{New: func() any { return new(payload) }}
 
 // newPayload applies edits to a body, whose bytes it shares.
-func newPayload(b *Body, edits []anthropic.Edit) *payload {
+func newPayload(b *Body, edits []wire.Edit) *payload {
 	b.refs.Add(1)
 	p := payloads.Get().(*payload)
 	p.source = b
-	p.body, p.length = anthropic.Splice(b.data, edits...)
+	p.body, p.length = wire.Splice(b.data, edits...)
 	return p
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/wire"
 )
 
 // FO-7, WIRE-5: whatever the size and however it arrives, a body is kept as it came.
@@ -79,10 +79,10 @@ func TestAttemptsShareOneBody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	span := anthropic.Span{Start: 50_000, End: 50_005}
+	span := wire.Span{Start: 50_000, End: 50_005}
 	var wg sync.WaitGroup
 	for _, with := range []string{"", "a", "another model"} {
-		p := newPayload(body, []anthropic.Edit{{Span: span, With: []byte(with)}})
+		p := newPayload(body, []wire.Edit{{Span: span, With: []byte(with)}})
 		wg.Go(func() {
 			got := string(bytes.Join(p.body, nil))
 			if want := strings.Replace(text, "MODEL", with, 1); got != want || p.length != int64(len(want)) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/observe"
 	"shunt/internal/relay"
 )
@@ -49,7 +49,7 @@ func ServeChain(w http.ResponseWriter, r *Request, links []Link) Outcome {
 	}
 	if best.telling() <= unheard {
 		return Outcome{Failure: &Failure{
-			Status: http.StatusBadGateway, Type: anthropic.TypeAPI, Message: fmt.Sprintf("all upstreams failed (%d attempted)", len(links)),
+			Status: http.StatusBadGateway, Type: messages.TypeAPI, Message: fmt.Sprintf("all upstreams failed (%d attempted)", len(links)),
 		}}
 	}
 	r.Record.Provider = provider

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/http1"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
@@ -66,7 +66,7 @@ func fixed(d time.Duration) cooling { return cooling{otherwise: d} }
 // of returns the length of the cooldown; zero is none.
 func (c cooling) of(h http.Header, now time.Time) time.Duration {
 	if c.most > 0 {
-		if after, ok := anthropic.RetryAfter(h, now); ok {
+		if after, ok := messages.RetryAfter(h, now); ok {
 			return min(max(after, c.least), c.most)
 		}
 	}
@@ -104,7 +104,7 @@ var claudeRules = [classes]rule{
 const statusOverloaded = 529
 
 // classify returns what a status with its quota headers means. Where that depends on the body too, see [inspect].
-func classify(status int, limits anthropic.RateLimit, fable bool) class {
+func classify(status int, limits messages.RateLimit, fable bool) class {
 	switch {
 	case status >= 200 && status < 300:
 		return success
@@ -122,12 +122,12 @@ func classify(status int, limits anthropic.RateLimit, fable bool) class {
 
 const statusRejected = "rejected" // QUO-4
 
-func classify429(limits anthropic.RateLimit, fable bool) class {
-	is := func(w anthropic.Window) bool { return limits.Windows[w].Status == statusRejected }
-	if is(anthropic.FiveHour) || is(anthropic.SevenDay) {
+func classify429(limits messages.RateLimit, fable bool) class {
+	is := func(w messages.Window) bool { return limits.Windows[w].Status == statusRejected }
+	if is(messages.FiveHour) || is(messages.SevenDay) {
 		return rejected
 	}
-	if is(anthropic.Fable) {
+	if is(messages.Fable) {
 		if fable {
 			return fableRejected
 		}
@@ -145,11 +145,11 @@ func classify429(limits anthropic.RateLimit, fable bool) class {
 }
 
 // classifyRefusal tells what the error that begins a stream of status 200 stands for (FO-11).
-func classifyRefusal(kind anthropic.ErrorType) (_ class, status int) {
+func classifyRefusal(kind messages.ErrorType) (_ class, status int) {
 	switch kind {
-	case anthropic.TypeOverloaded:
+	case messages.TypeOverloaded:
 		return overloaded, statusOverloaded
-	case anthropic.TypeRateLimit:
+	case messages.TypeRateLimit:
 		return throttled, http.StatusTooManyRequests
 	}
 	return serverError, http.StatusInternalServerError
@@ -187,8 +187,8 @@ func isPage(body []byte) bool {
 
 // refusesRequest reports whether the body of a 401 is about the request and not about the credential.
 func refusesRequest(body []byte) bool {
-	kind, _, ok := anthropic.ParseError(body)
-	return ok && kind != "" && kind != anthropic.TypeAuthentication
+	kind, _, ok := messages.ParseError(body)
+	return ok && kind != "" && kind != messages.TypeAuthentication
 }
 
 // classifyError returns what the lack of a response means. A connection that failed in the middle of one is final for the
@@ -206,8 +206,8 @@ func classifyError(err error) (class, *http1.SendError) {
 
 // refusesCredential reports whether the body of a 403 turns the credential away rather than the request.
 func refusesCredential(body []byte) bool {
-	kind, message, ok := anthropic.ParseError(body)
-	if !ok || kind != anthropic.TypePermission {
+	kind, message, ok := messages.ParseError(body)
+	if !ok || kind != messages.TypePermission {
 		return false
 	}
 	message = strings.ToLower(message)
@@ -219,7 +219,7 @@ func refusesCredential(body []byte) bool {
 }
 
 // signal is what an answer reports of the account's quota (QUO-1).
-func signal(limits anthropic.RateLimit) quota.Signal {
+func signal(limits messages.RateLimit) quota.Signal {
 	s := quota.Signal{Status: limits.Status, Reset: unixTime(limits.Reset)}
 	for from, to := range claudeWindows {
 		w := limits.Windows[from]
@@ -238,8 +238,8 @@ func unixTime(seconds int64) time.Time {
 	return time.Unix(seconds, 0)
 }
 
-var claudeWindows = [anthropic.Windows]quota.Window{
-	anthropic.FiveHour: quota.FiveHour, anthropic.SevenDay: quota.SevenDay, anthropic.Fable: quota.Fable,
+var claudeWindows = [messages.Windows]quota.Window{
+	messages.FiveHour: quota.FiveHour, messages.SevenDay: quota.SevenDay, messages.Fable: quota.Fable,
 }
 
 // oauthBeta is what the provider asks of a request that bears an OAuth token (WIRE-1).

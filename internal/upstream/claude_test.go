@@ -7,22 +7,22 @@ import (
 	"testing"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/http1"
 )
 
 // The table of 5-failover: what a status with its quota headers means.
 func TestClassify(t *testing.T) {
 	const fable, other = true, false
-	limits := func(fiveHour, sevenDay, fableWeek, aggregate string) anthropic.RateLimit {
-		var l anthropic.RateLimit
-		l.Windows[anthropic.FiveHour].Status, l.Windows[anthropic.SevenDay].Status, l.Windows[anthropic.Fable].Status = fiveHour, sevenDay, fableWeek
+	limits := func(fiveHour, sevenDay, fableWeek, aggregate string) messages.RateLimit {
+		var l messages.RateLimit
+		l.Windows[messages.FiveHour].Status, l.Windows[messages.SevenDay].Status, l.Windows[messages.Fable].Status = fiveHour, sevenDay, fableWeek
 		l.Status = aggregate
 		return l
 	}
 	for _, c := range []struct {
 		status int
-		limits anthropic.RateLimit
+		limits messages.RateLimit
 		fable  bool
 		want   class
 	}{
@@ -96,7 +96,7 @@ func TestCooling(t *testing.T) {
 // The table of 5-failover: a 403 is about the credential only in the known words, and never when it names a model.
 func TestRefusesCredential(t *testing.T) {
 	body := func(kind, message string) []byte {
-		return anthropic.AppendError(nil, anthropic.ErrorType(kind), message, "r")
+		return messages.AppendError(nil, messages.ErrorType(kind), message, "r")
 	}
 	for _, c := range []struct {
 		body []byte
@@ -162,7 +162,7 @@ func TestInspect(t *testing.T) {
 		{404, front, page, passed},
 	} {
 		response := &http1.Response{Status: c.status, Header: c.header, Body: io.NopCloser(strings.NewReader(c.body))}
-		if got := inspect(classify(c.status, anthropic.RateLimit{}, false), response); got != c.want {
+		if got := inspect(classify(c.status, messages.RateLimit{}, false), response); got != c.want {
 			t.Errorf("%d %v %s: %v, want %v", c.status, c.header, c.body, got, c.want)
 		}
 		if rest, err := io.ReadAll(response.Body); string(rest) != c.body || err != nil {

@@ -14,10 +14,11 @@ import (
 	"strings"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/observe"
 	"shunt/internal/pool"
 	"shunt/internal/relay"
+	"shunt/internal/wire"
 )
 
 // Upstream answers requests.
@@ -41,7 +42,7 @@ type Request struct {
 	Client  *http.Request // method, headers and context; its body is read
 	Path    string        // as the client sent it, escaped
 	Body    *Body         // nil once the answer has begun: from there nothing is sent again (FO-9)
-	Scan    anthropic.Request
+	Scan    messages.Request
 	Model   string // for the upstream (RTE-1)
 	Session pool.Session
 	Times   Times
@@ -114,13 +115,13 @@ func (r *Request) Release() {
 }
 
 // edits are the bytes of the body that change (WIRE-5): the model, and the account's UUID if it has one (WIRE-6).
-func (r *Request) edits(uuid string) []anthropic.Edit {
-	edits := make([]anthropic.Edit, 0, 2)
+func (r *Request) edits(uuid string) []wire.Edit {
+	edits := make([]wire.Edit, 0, 2)
 	if r.Model != r.Scan.Model {
-		edits = append(edits, anthropic.Edit{Span: r.Scan.ModelSpan, With: anthropic.QuoteModel(r.Model)})
+		edits = append(edits, wire.Edit{Span: r.Scan.ModelSpan, With: wire.Quote(r.Model)})
 	}
-	if uuid != "" && r.Scan.AccountUUID != (anthropic.Span{}) {
-		edits = append(edits, anthropic.Edit{Span: r.Scan.AccountUUID, With: anthropic.QuoteAccountUUID(uuid)})
+	if uuid != "" && r.Scan.AccountUUID != (wire.Span{}) {
+		edits = append(edits, wire.Edit{Span: r.Scan.AccountUUID, With: messages.QuoteAccountUUID(uuid)})
 	}
 	return edits
 }
@@ -128,7 +129,7 @@ func (r *Request) edits(uuid string) []anthropic.Edit {
 // Failure is an answer of shunt's own (ERR-1).
 type Failure struct {
 	Status     int
-	Type       anthropic.ErrorType
+	Type       messages.ErrorType
 	Message    string
 	Final      bool          // the client is told not to try again: x-should-retry: false
 	RetryAfter time.Duration // zero: not said
@@ -139,7 +140,7 @@ type Failure struct {
 }
 
 var noHeadersInTime = &Failure{
-	Status: http.StatusGatewayTimeout, Type: anthropic.TypeTimeout,
+	Status: http.StatusGatewayTimeout, Type: messages.TypeTimeout,
 	Message: "the upstream did not start its answer in time; the request may still be running there, so shunt did not send it again",
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 )
 
 // informs ranks the classes of the responses that a request collected, the most informative highest (FO-8). A class without a
@@ -48,10 +48,10 @@ func (x *exchange) rejectionEnds(k *kept) time.Duration {
 // recovery returns how long, according to a 429, it takes until its sender serves again: its retry-after, or else the time
 // until the last reset of the windows that reject.
 func recovery(h http.Header, now time.Time) (wait time.Duration, known bool) {
-	if after, ok := anthropic.RetryAfter(h, now); ok {
+	if after, ok := messages.RetryAfter(h, now); ok {
 		return after, true
 	}
-	limits := anthropic.ParseRateLimit(h)
+	limits := messages.ParseRateLimit(h)
 	for _, w := range limits.Windows {
 		if w.Status == statusRejected && w.Reset != 0 {
 			wait, known = max(wait, time.Unix(w.Reset, 0).Sub(now)), true
@@ -89,7 +89,7 @@ func (x *exchange) exhausted() Outcome {
 }
 
 func (x *exchange) failed(status int, t telling, message string) Outcome {
-	return Outcome{Failure: &Failure{Status: status, Type: anthropic.TypeAPI, Message: message, telling: t}}
+	return Outcome{Failure: &Failure{Status: status, Type: messages.TypeAPI, Message: message, telling: t}}
 }
 
 func others(n int) string {
@@ -110,7 +110,7 @@ func (x *exchange) relayExhausted(k *kept) Outcome {
 	if !known || wait <= 0 {
 		return x.relayKept(nil, k)
 	}
-	if after, ok := anthropic.RetryAfter(k.header, x.clock.Now()); !ok || wait > after {
+	if after, ok := messages.RetryAfter(k.header, x.clock.Now()); !ok || wait > after {
 		k.header.Set("Retry-After", strconv.FormatInt(ceil(wait, time.Second), 10))
 	}
 	x.selection.Release() // RMP-3

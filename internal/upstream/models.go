@@ -10,7 +10,7 @@ import (
 	"net/url"
 
 	"shunt/internal/account"
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/pool"
 )
 
@@ -61,7 +61,7 @@ func (p *Pool) modelsOf(ctx context.Context, c pool.Candidate, a *account.Accoun
 	sent := p.clock.Now()
 	models, answered, err := p.transport.models(ctx, p.base, header)
 	if answered != nil {
-		p.scheduler.Observe(c.Key, pool.Outcome{Sent: sent, Signal: signal(anthropic.ParseRateLimit(answered))})
+		p.scheduler.Observe(c.Key, pool.Outcome{Sent: sent, Signal: signal(messages.ParseRateLimit(answered))})
 	}
 	return models, err
 }

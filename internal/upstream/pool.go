@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"shunt/internal/account"
-	"shunt/internal/anthropic"
 	"shunt/internal/clock"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/pool"
 )
 
@@ -71,7 +71,7 @@ func (p *Pool) emptyPool(v pool.Verdict, missing []string) *Failure {
 		message = fmt.Sprintf("every account of provider '%s' is paused or disabled: resume one with `shunt accounts resume`, "+
 			"or remove `disabled = true` from one in the configuration", p.name)
 	}
-	return &Failure{Status: http.StatusServiceUnavailable, Type: anthropic.TypeAPI, Message: message, Final: true, telling: emptyPool, reason: "no_account"}
+	return &Failure{Status: http.StatusServiceUnavailable, Type: messages.TypeAPI, Message: message, Final: true, telling: emptyPool, reason: "no_account"}
 }
 
 // shownAtOnce is the wait from which a client is told not to try again: it would hang instead of showing what is wrong.
@@ -81,7 +81,7 @@ const shownAtOnce = 60 * time.Second
 func (p *Pool) capped(eligible time.Time) *Failure {
 	wait := max(eligible.Sub(p.clock.Now()), time.Second)
 	return &Failure{
-		Status: http.StatusTooManyRequests, Type: anthropic.TypeRateLimit,
+		Status: http.StatusTooManyRequests, Type: messages.TypeRateLimit,
 		Message: fmt.Sprintf("all selectable accounts for provider '%s' are at their max_utilization cap for this request, the first is back in %s",
 			p.name, inWords(wait)),
 		RetryAfter: wait, Final: wait > shownAtOnce, telling: limited, reason: "capped",

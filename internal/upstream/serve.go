@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"shunt/internal/account"
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/observe"
 	"shunt/internal/pool"
 )
@@ -199,7 +199,7 @@ func (x *exchange) unusable(a *account.Account) class {
 func (x *exchange) throttle(a *attempt, k *kept) {
 	now := x.clock.Now()
 	a.throttle, a.wait = k, defaultWait
-	if after, ok := anthropic.RetryAfter(k.header, now); ok {
+	if after, ok := messages.RetryAfter(k.header, now); ok {
 		a.wait = after
 	}
 	a.until = now.Add(a.wait + rand.N(a.wait/5+1))
@@ -251,7 +251,7 @@ func (x *exchange) cool(a *attempt, r reply) {
 		h = r.kept.header
 	}
 	if isQuota(r.class) {
-		outcome.Signal = signal(anthropic.ParseRateLimit(h)) // names the windows; it was recorded when it came
+		outcome.Signal = signal(messages.ParseRateLimit(h)) // names the windows; it was recorded when it came
 	}
 	outcome.Cooldown = rule.cooldown.of(h, x.clock.Now())
 	x.selection.Observe(a.Candidate, outcome)

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/http1"
 	"shunt/internal/observe"
 	"shunt/internal/relay"
@@ -63,7 +63,7 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 			r.Record.Rotations = append(r.Record.Rotations, observe.Rotation{From: s.name, Reason: reason.String(), Error: cause(err)})
 		}
 		return Outcome{Failure: &Failure{
-			Status: http.StatusBadGateway, Type: anthropic.TypeAPI, Message: "provider '" + s.name + "' " + what, telling: unheard, cause: cause(err),
+			Status: http.StatusBadGateway, Type: messages.TypeAPI, Message: "provider '" + s.name + "' " + what, telling: unheard, cause: cause(err),
 		}}
 	}
 	writeHeader := func(h http.Header) {
@@ -99,7 +99,7 @@ func (s *Single) ask(r *Request, c call) (*http1.Response, error) {
 	response, err := s.send(r, c)
 	r.heard(response, err)
 	if err == nil && !r.gone() {
-		class := classify(response.Status, anthropic.ParseRateLimit(response.Header), false)
+		class := classify(response.Status, messages.ParseRateLimit(response.Header), false)
 		r.meant(class, !r.chained || tellingOf(response.Status) == stops)
 	}
 	return response, err

@@ -12,9 +12,9 @@ import (
 	"os"
 	"strings"
 
-	"shunt/internal/anthropic"
 	"shunt/internal/hosts"
 	"shunt/internal/http1"
+	"shunt/internal/wire"
 )
 
 // Transport carries requests to upstreams over HTTP/1.1: one connection a request in flight, so that one that dies takes
@@ -101,7 +101,7 @@ func (e *endpoint) target(r *Request) string {
 type call struct {
 	credential Credential
 	set        []field // headers of shunt's own in place of the client's
-	edits      []anthropic.Edit
+	edits      []wire.Edit
 	fresh      bool
 }
 

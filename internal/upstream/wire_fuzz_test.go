@@ -12,8 +12,9 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/secret"
+	"shunt/internal/wire"
 )
 
 // The ways in which a request proves itself to an upstream.
@@ -71,7 +72,7 @@ func FuzzWire(f *testing.F) {
 		if err != nil || client.URL.Path != path || !allowed(client.Header) {
 			return
 		}
-		scan, err := anthropic.Scan([]byte(text))
+		scan, err := messages.Scan([]byte(text))
 		if err != nil {
 			return
 		}
@@ -122,7 +123,7 @@ func allowed(h http.Header) bool {
 }
 
 // plainly is the request that has to go out, by net/http and without any care for speed.
-func plainly(t *testing.T, client *http.Request, base *url.URL, scan anthropic.Request, body, model, uuid string, way int) []byte {
+func plainly(t *testing.T, client *http.Request, base *url.URL, scan messages.Request, body, model, uuid string, way int) []byte {
 	h := client.Header.Clone()
 	for _, line := range client.Header.Values("Connection") { // WIRE-3
 		for _, name := range strings.Split(line, ",") {
@@ -166,12 +167,12 @@ func plainly(t *testing.T, client *http.Request, base *url.URL, scan anthropic.R
 	target.Scheme, target.Host = base.Scheme, base.Host
 	target.Path = strings.TrimSuffix(base.Path, "/") + target.Path
 
-	edits := map[int]anthropic.Edit{} // WIRE-5, WIRE-6
+	edits := map[int]wire.Edit{} // WIRE-5, WIRE-6
 	if model != scan.Model {
-		edits[scan.ModelSpan.Start] = anthropic.Edit{Span: scan.ModelSpan, With: anthropic.QuoteModel(model)}
+		edits[scan.ModelSpan.Start] = wire.Edit{Span: scan.ModelSpan, With: wire.Quote(model)}
 	}
 	if uuid != "" && scan.AccountUUID.End > 0 {
-		edits[scan.AccountUUID.Start] = anthropic.Edit{Span: scan.AccountUUID, With: anthropic.QuoteAccountUUID(uuid)}
+		edits[scan.AccountUUID.Start] = wire.Edit{Span: scan.AccountUUID, With: messages.QuoteAccountUUID(uuid)}
 	}
 	for at := len(body); at >= 0; at-- { // from behind, so that what is ahead stays where it is
 		if e, ok := edits[at]; ok {

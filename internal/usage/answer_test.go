@@ -15,7 +15,7 @@ import (
 // member is an available account that has used the given fractions of the windows, whose resets are an hour, a day and two days away; a
 // negative one is not reported.
 func member(key string, used [quota.Windows]float64, change ...func(*pool.Status)) pool.Status {
-	s := pool.Status{Account: pool.Account{Name: key, Key: identity.OfAccount(key, ""), Priority: 100}, Available: true}
+	s := pool.Status{Account: pool.Account{Name: key, Key: identity.OfAccount("claude", key, ""), Priority: 100}, Available: true}
 	s.Quota = quotaOf(used, [quota.Windows]time.Duration{time.Hour, 24 * time.Hour, 48 * time.Hour})
 	for _, f := range change {
 		f(&s)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"shunt/internal/account"
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 )
 
@@ -55,7 +55,7 @@ func TestFailure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, setting{accounts: 2, interval: c.interval}, func(w *world) {
 				w.runs(20 * time.Second) // both have been polled
-				w.provider.Fill("a", anthropic.FiveHour, 0.9)
+				w.provider.Fill("a", messages.FiveHour, 0.9)
 				w.provider.Inject("a", c.fault)
 				asked := len(w.asks("a"))
 				last := time.Duration(c.asks[len(c.asks)-1]) * time.Second
@@ -93,7 +93,7 @@ func TestFailure(t *testing.T) {
 
 				// The first good answer ends the doubling.
 				w.provider.Clear("a")
-				w.provider.Fill("a", anthropic.FiveHour, 0.5)
+				w.provider.Fill("a", messages.FiveHour, 0.5)
 				pause := c.asks[len(c.asks)-1] - c.asks[len(c.asks)-2]
 				w.runs(time.Duration(pause)*time.Second*11/10 + time.Minute)
 				before := len(w.asks("a"))

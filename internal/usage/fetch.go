@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/quota"
 	"shunt/internal/secret"
 )
@@ -44,10 +44,10 @@ func (e *answerError) Error() string {
 }
 
 // fetch gets one report (QUO-21). No error quotes the token or the reply.
-func (p *Poller) fetch(ctx context.Context, base *url.URL, token secret.String) (anthropic.UsageReport, error) {
+func (p *Poller) fetch(ctx context.Context, base *url.URL, token secret.String) (messages.UsageReport, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath(path).String(), nil)
 	if err != nil {
-		return anthropic.UsageReport{}, err
+		return messages.UsageReport{}, err
 	}
 	request.Header.Set("Authorization", "Bearer "+token.Reveal())
 	request.Header.Set("Anthropic-Beta", "oauth-2025-04-20")
@@ -56,30 +56,30 @@ func (p *Poller) fetch(ctx context.Context, base *url.URL, token secret.String) 
 	request.Header.Set("User-Agent", "shunt")
 	response, err := p.http.Do(request)
 	if err != nil {
-		return anthropic.UsageReport{}, err
+		return messages.UsageReport{}, err
 	}
 	defer response.Body.Close()
 	reply, err := io.ReadAll(io.LimitReader(response.Body, maxReply))
 	switch {
 	case response.StatusCode != http.StatusOK:
 		refusal := &answerError{status: response.StatusCode}
-		refusal.retryAfter, refusal.hasRetryAfter = anthropic.RetryAfter(response.Header, p.clock.Now())
-		return anthropic.UsageReport{}, refusal
+		refusal.retryAfter, refusal.hasRetryAfter = messages.RetryAfter(response.Header, p.clock.Now())
+		return messages.UsageReport{}, refusal
 	case err != nil:
-		return anthropic.UsageReport{}, fmt.Errorf("read the reply of the usage endpoint: %w", err)
+		return messages.UsageReport{}, fmt.Errorf("read the reply of the usage endpoint: %w", err)
 	}
-	report, err := anthropic.ParseUsage(reply)
+	report, err := messages.ParseUsage(reply)
 	if err != nil {
-		return anthropic.UsageReport{}, fmt.Errorf("read the reply of the usage endpoint: %w", err)
+		return messages.UsageReport{}, fmt.Errorf("read the reply of the usage endpoint: %w", err)
 	}
 	return report, nil
 }
 
 // reading is what a report says of quota (QUO-22).
-func reading(report anthropic.UsageReport) quota.Usage {
+func reading(report messages.UsageReport) quota.Usage {
 	var u quota.Usage
 	for from, to := range [...]quota.Window{
-		anthropic.FiveHour: quota.FiveHour, anthropic.SevenDay: quota.SevenDay, anthropic.Fable: quota.Fable,
+		messages.FiveHour: quota.FiveHour, messages.SevenDay: quota.SevenDay, messages.Fable: quota.Fable,
 	} {
 		w := report.Windows[from]
 		u.Windows[to] = quota.WindowUsage{Utilization: w.Utilization, Has: w.HasUtilization, Reset: w.Reset}

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/identity"
 )
 
@@ -67,7 +67,7 @@ func (p *Poller) ask(ctx context.Context, s *subject, with Entry) {
 var errNoToken = errors.New("no token to ask with")
 
 // learn gets a report, and says when it was asked for.
-func (p *Poller) learn(ctx context.Context, s *subject, with Entry) (report anthropic.UsageReport, sent time.Time, err error) {
+func (p *Poller) learn(ctx context.Context, s *subject, with Entry) (report messages.UsageReport, sent time.Time, err error) {
 	token, err := with.Account.Token(ctx)
 	if err != nil {
 		return report, sent, fmt.Errorf("%w: %w", errNoToken, err)

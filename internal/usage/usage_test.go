@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"shunt/internal/account"
-	"shunt/internal/anthropic"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
 	"shunt/internal/sim"
@@ -57,7 +57,7 @@ func TestReading(t *testing.T) {
 				t.Errorf("%v has the status %q", quota.Window(i), status)
 			}
 		}
-		w.provider.Fill("a", anthropic.FiveHour, 0.4)
+		w.provider.Fill("a", messages.FiveHour, 0.4)
 		w.runs(interval * 12 / 10)
 		if got := w.used("claude", "a")[quota.FiveHour]; got != 0.4 {
 			t.Errorf("then used %v", got)
@@ -218,7 +218,7 @@ func TestComingAgain(t *testing.T) {
 // An identity that goes while it is asked about is no operator's business, whatever comes of it.
 func TestGoingWhileAsking(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
-		w.provider.Inject("a", sim.Failure(500, anthropic.TypeAPI, "no").On(sim.UsagePath).After(5*time.Second))
+		w.provider.Inject("a", sim.Failure(500, messages.TypeAPI, "no").On(sim.UsagePath).After(5*time.Second))
 		w.runs(30 * time.Minute)
 		for calls := w.provider.Requests(); calls[len(calls)-1].Outcome != sim.Running; calls = w.provider.Requests() {
 			w.runs(time.Second)

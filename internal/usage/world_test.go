@@ -23,7 +23,7 @@ import (
 	"shunt/internal/pool"
 	"shunt/internal/quota"
 	"shunt/internal/sim"
-	"shunt/internal/state"
+	"shunt/internal/store"
 	"shunt/internal/usage"
 )
 
@@ -36,7 +36,7 @@ type world struct {
 	clock    clock.Clock
 	began    time.Time
 	provider *sim.Provider
-	store    *state.Memory
+	store    *store.Memory
 	env      map[string]string
 	keeper   *account.Keeper
 	registry *pool.Registry
@@ -90,7 +90,7 @@ func inWorld(t *testing.T, s setting, test func(w *world)) {
 			name := fmt.Sprintf("%c", 'a'+i%26) + strings.Repeat("x", i/26)
 			accounts[i] = sim.Account{Name: name, FiveHour: sim.Window{Fill: 0.25}, SevenDay: sim.Window{Fill: 0.5}, Fable: sim.Window{Fill: 0.75}}
 		}
-		w := &world{T: t, clock: c, store: new(state.Memory), env: map[string]string{}, registry: pool.NewRegistry(c)}
+		w := &world{T: t, clock: c, store: new(store.Memory), env: map[string]string{}, registry: pool.NewRegistry(c)}
 		w.provider = sim.New(sim.Config{Clock: c, Accounts: accounts, Record: 1 << 14})
 		listener := sim.Listen("127.0.0.1:8001")
 		server := sim.Serve(listener, http.StripPrefix("/proxy", w.provider))
@@ -105,7 +105,7 @@ func inWorld(t *testing.T, s setting, test func(w *world)) {
 		w.keeper = account.NewKeeper(account.Options{
 			Clock: c, Log: log, Health: w.health, StoreDir: "/store", OAuth: oauth.NewClient(vendor, transport),
 			Getenv: func(name string) string { return w.env[name] },
-			Open:   func(string) state.Store { return w.store },
+			Open:   func(string) store.Store { return w.store },
 		})
 		w.poller = usage.New(usage.Options{Clock: c, Log: log, Health: w.health, Interval: s.interval, Transport: transport})
 		if s.before != nil {

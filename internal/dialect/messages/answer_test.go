@@ -1,0 +1,51 @@
+package messages_test
+
+import (
+	"strings"
+	"testing"
+
+	"shunt/internal/dialect/messages"
+)
+
+// RTE-3: the literal to restore in a JSON answer, found as soon as it is whole.
+func TestAnswerModel(t *testing.T) {
+	for head, want := range map[string]string{
+		`{"id":"msg_1","content":[{"model":"no"}],"model":"a","usage":{}}`: `"a"`,
+		"{ \"mod\\u0065l\" : \"a\\\"b\" , \"cut":                           `"a\"b"`,
+		`{"model":"a"`:                                                     `"a"`,
+		`{"model":""}`:                                                     `""`,
+		`{"content":[{"text":"cut`:                                         ``,
+		`{"model":"cu`:                                                     ``,
+		`{"model":null}`:                                                   ``,
+		`{"message":{"model":"no"}}`:                                       ``,
+		`["model"]`:                                                        ``,
+		``:                                                                 ``,
+	} {
+		span, ok := messages.AnswerModel([]byte(head))
+		if got := head[span.Start:span.End]; ok != (want != "") || ok && got != want {
+			t.Errorf("%s: %s, %v; want %s", head, got, ok, want)
+		}
+	}
+}
+
+// RTE-3: the literal to restore in a message_start event.
+func TestStartModel(t *testing.T) {
+	_, data, _ := strings.Cut(messageStart, "data: ")
+	for data, want := range map[string]string{
+		data: `"claude-sonnet-4-5"`,
+		`{"type":"message_start" , "message" : { "content":[{"model":"no"}], "model" : "a" } }`: `"a"`,
+
+		`{"model":"no","message":{}}`: ``,
+		`{"message":{"model":1}}`:     ``,
+		`{"message":"model"}`:         ``,
+		`{"type":"ping"}`:             ``,
+		`oops`:                        ``,
+
+		`{"message":{"model":"a"},"model":"after"`: `"a"`,
+	} {
+		span, ok := messages.StartModel([]byte(data))
+		if got := data[span.Start:span.End]; ok != (want != "") || ok && got != want {
+			t.Errorf("%s: %s, %v; want %s", data, got, ok, want)
+		}
+	}
+}

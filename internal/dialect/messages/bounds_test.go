@@ -1,0 +1,44 @@
+package messages
+
+import (
+	"bytes"
+	"testing"
+)
+
+// WIRE-13: a stream made of nothing but enormous lines costs a meter no more than its bound, however it is cut.
+func TestMetersAreBounded(t *testing.T) {
+	const bound = 64 << 10
+	huge := bytes.Repeat([]byte("x"), 1<<20)
+	for _, size := range []int{1000, len(huge)} {
+		var stream StreamMeter
+		var answer AnswerMeter
+		for _, prefix := range []string{"event: message_delta\ndata: ", "\ndata: ", "\n\nevent: ping\ndata: ", "\n\n", "\ndata: "} {
+			stream.Write([]byte(prefix))
+			for rest := huge; len(rest) > 0; rest = rest[min(size, len(rest)):] {
+				stream.Write(rest[:min(size, len(rest))])
+			}
+		}
+		for _, prefix := range []string{`{"`, `":1,"usage":{"`, `":"`} {
+			answer.Write([]byte(prefix))
+			for rest := huge; len(rest) > 0; rest = rest[min(size, len(rest)):] {
+				answer.Write(rest[:min(size, len(rest))])
+			}
+		}
+		if held := cap(stream.part) + cap(stream.data); held > bound {
+			t.Errorf("chunks of %d: the stream's meter holds %d bytes", size, held)
+		}
+		if held := cap(answer.record); held > bound/2 {
+			t.Errorf("chunks of %d: the answer's meter holds %d bytes", size, held)
+		}
+	}
+}
+
+// OBS-1: a dull line that the chunks cut is let go, not collected.
+func TestDullLinesAreNotHeld(t *testing.T) {
+	var m StreamMeter
+	m.Write([]byte("event: content_block_delta\ndata: {\"type\""))
+	m.Write(bytes.Repeat([]byte("x"), 10_000))
+	if len(m.part) != 0 || cap(m.part) > 1000 {
+		t.Errorf("%d bytes held", cap(m.part))
+	}
+}

@@ -1,0 +1,58 @@
+package messages
+
+import "shunt/internal/wire"
+
+// ErrorType is the type in the API's error envelope.
+type ErrorType string
+
+// The types that shunt answers with or acts on.
+const (
+	TypeInvalidRequest ErrorType = "invalid_request_error"
+	TypeAuthentication ErrorType = "authentication_error"
+	TypePermission     ErrorType = "permission_error"
+	TypeNotFound       ErrorType = "not_found_error"
+	TypeTooLarge       ErrorType = "request_too_large"
+	TypeRateLimit      ErrorType = "rate_limit_error"
+	TypeAPI            ErrorType = "api_error"
+	TypeOverloaded     ErrorType = "overloaded_error"
+	TypeTimeout        ErrorType = "timeout_error"
+)
+
+// AppendError appends the error envelope to dst (ERR-1). An empty request id is left out.
+func AppendError(dst []byte, t ErrorType, message, requestID string) []byte {
+	dst = append(dst, `{"type":"error","error":{"type":`...)
+	dst = wire.AppendQuoted(dst, string(t))
+	dst = append(dst, `,"message":`...)
+	dst = wire.AppendQuoted(dst, message)
+	dst = append(dst, '}')
+	if requestID != "" {
+		dst = append(dst, `,"request_id":`...)
+		dst = wire.AppendQuoted(dst, requestID)
+	}
+	return append(dst, '}')
+}
+
+// ParseError reads the error envelope of a response body or of an error event's data. It needs no more than an error
+// object with a type: other members may be missing, and the body may be cut after that object.
+func ParseError(body []byte) (t ErrorType, message string, ok bool) {
+	members := wire.OpenObject(body)
+	for members.Next() {
+		if !members.Is("error") {
+			continue
+		}
+		t, message = "", ""
+		detail := wire.OpenObject(members.Raw())
+		for detail.Next() {
+			switch {
+			case detail.Is("type"):
+				t = ErrorType(detail.Decoded())
+			case detail.Is("message"):
+				message = detail.Decoded()
+			}
+		}
+	}
+	if t == "" {
+		return "", "", false
+	}
+	return t, message, true
+}

@@ -1,0 +1,71 @@
+package messages
+
+import (
+	"bytes"
+	"shunt/internal/wire"
+	"slices"
+)
+
+// Ping is the event that keeps a silent stream alive (WIRE-12), as the API itself sends it. It must not be changed.
+var Ping = []byte("event: ping\ndata: {\"type\": \"ping\"}\n\n")
+
+// Event is one event of a stream.
+type Event struct {
+	Name       string    // the event field; without one, the type that the data names
+	Data       []byte    // the data lines, joined by LF
+	Start, End int       // its raw bytes in the head, the blank line that ends it included
+	DataSpan   wire.Span // the raw bytes of the data if it stands on one line, else zero
+}
+
+// FirstEvent looks for the first complete event in the held head of a stream that is neither a ping nor a comment (FO-11).
+// A block without data is no event. Data may alias head. If there is none, Start is that of the block that has not ended.
+func FirstEvent(head []byte) (ev Event, found bool) {
+	l := wire.LinesOf(head)
+	if bytes.HasPrefix(head, []byte(wire.ByteOrderMark)) {
+		l.Pos = len(wire.ByteOrderMark)
+	}
+	ev.Start = l.Pos
+	dataLines := 0
+	for {
+		start := l.Pos
+		line, ended := l.Next()
+		if !ended {
+			return Event{Start: ev.Start}, false
+		}
+		if len(line) == 0 {
+			ev.End = l.Pos
+			if ev.Name == "" {
+				ev.Name = typeOf(ev.Data)
+			}
+			if dataLines > 0 && ev.Name != "ping" {
+				return ev, true
+			}
+			ev, dataLines = Event{Start: l.Pos}, 0
+			continue
+		}
+		switch name, value := wire.Field(line); string(name) {
+		case "event":
+			ev.Name = string(value)
+		case "data":
+			if dataLines++; dataLines == 1 {
+				end := start + len(line)
+				ev.DataSpan = wire.Span{Start: end - len(value), End: end}
+				ev.Data = slices.Clip(value)
+			} else {
+				ev.Data, ev.DataSpan = append(append(ev.Data, '\n'), value...), wire.Span{}
+			}
+		}
+	}
+}
+
+// typeOf is the type that an event's data names, empty if it names none.
+func typeOf(data []byte) string {
+	name := ""
+	members := wire.OpenObject(data)
+	for members.Next() {
+		if members.Is("type") {
+			name = members.Decoded()
+		}
+	}
+	return name
+}

@@ -1,0 +1,171 @@
+package messages
+
+import (
+	"bytes"
+	"shunt/internal/wire"
+	"strings"
+)
+
+// StreamMeter reads the usage of a streamed answer, and whether it came to its end, as the bytes pass (OBS-1). It looks
+// into the few events that tell and hops over the rest; it holds at most 64 KiB, never fails, and ignores what it cannot
+// read. How the stream is cut into chunks makes no difference. The zero value is ready.
+type StreamMeter struct {
+	usage    Usage
+	complete bool
+	failure  ErrorType
+
+	begun   bool // the first line, which may carry a byte order mark, has been seen
+	afterCR bool // the last chunk ended with CR: an LF that follows belongs to it
+	part    []byte
+	skip    bool // the line that the chunks cut is of no interest
+
+	kind    eventKind
+	hasData bool
+	data    []byte // of the event being read, unless that is dull
+}
+
+type eventKind uint8
+
+const (
+	unnamed eventKind = iota // no event field so far: the data will tell
+	dull
+	messageStart
+	messageDelta
+	messageStop
+	failed // error
+)
+
+func kindOf(name string) eventKind {
+	switch name {
+	case "":
+		return unnamed
+	case "message_start":
+		return messageStart
+	case "message_delta":
+		return messageDelta
+	case "message_stop":
+		return messageStop
+	case "error":
+		return failed
+	}
+	return dull
+}
+
+// Usage is what the answer said so far.
+func (m *StreamMeter) Usage() Usage { return m.usage }
+
+// Complete reports whether the answer ended as one does, with message_stop or an error event. A stream that ends before
+// was cut (FO-9).
+func (m *StreamMeter) Complete() bool { return m.complete }
+
+// Failure returns the type of the first error event, empty if there was none: at most 64 lower-case letters and underscores.
+// It is [TypeUnknown] if the event has no such type (OBS-1).
+func (m *StreamMeter) Failure() ErrorType { return m.failure }
+
+// TypeUnknown is the type of an error event without a type of its own.
+const TypeUnknown ErrorType = "unknown"
+
+const maxErrorType = 64
+
+func failureOf(data []byte) ErrorType {
+	kind, _, ok := ParseError(data)
+	foreign := func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }
+	if !ok || len(kind) > maxErrorType || strings.ContainsFunc(string(kind), foreign) {
+		return TypeUnknown
+	}
+	return kind
+}
+
+// Write takes the next bytes of the stream.
+func (m *StreamMeter) Write(p []byte) {
+	if len(p) == 0 {
+		return
+	}
+	endsCR := p[len(p)-1] == '\r'
+	if m.afterCR && p[0] == '\n' {
+		p = p[1:]
+	}
+	m.afterCR = endsCR
+	l := wire.LinesOf(p)
+	for {
+		line, ended := l.Next()
+		if !ended {
+			m.keep(line)
+			return
+		}
+		if m.skip {
+			m.skip = false
+			continue
+		}
+		if len(m.part) > 0 {
+			line = hold(m.part, line)
+			m.part = line[:0]
+		}
+		m.line(line)
+	}
+}
+
+// keep holds the beginning of a line whose rest is in the next chunk, unless it cannot matter.
+func (m *StreamMeter) keep(beginning []byte) {
+	if m.skip {
+		return
+	}
+	m.part = hold(m.part, beginning)
+	if m.kind == dull && len(m.part) >= len("event") && !bytes.HasPrefix(m.part, []byte("event")) {
+		m.part, m.skip = m.part[:0], true
+	}
+}
+
+func (m *StreamMeter) line(line []byte) {
+	line = line[:min(len(line), maxHeld)] // as keep would have cut it
+	if !m.begun {
+		m.begun = true
+		line = bytes.TrimPrefix(line, []byte(wire.ByteOrderMark))
+	}
+	if len(line) == 0 {
+		m.dispatch()
+		return
+	}
+	switch name, value := wire.Field(line); string(name) {
+	case "event":
+		m.kind = kindOf(string(value))
+	case "data":
+		if m.kind == dull {
+			return
+		}
+		if m.hasData {
+			m.data = hold(m.data, []byte{'\n'})
+		}
+		m.data, m.hasData = hold(m.data, value), true
+	}
+}
+
+func (m *StreamMeter) dispatch() {
+	if m.hasData {
+		if m.kind == unnamed {
+			m.kind = kindOf(typeOf(m.data))
+		}
+		switch m.kind {
+		case messageStart:
+			if message, ok := wire.Member(m.data, "message"); ok {
+				m.readUsage(message.Of(m.data))
+			}
+		case messageDelta:
+			m.readUsage(m.data)
+		case messageStop:
+			m.complete = true
+		case failed:
+			m.complete = true
+			if m.failure == "" {
+				m.failure = failureOf(m.data)
+			}
+		}
+	}
+	m.kind, m.hasData, m.data = unnamed, false, m.data[:0]
+}
+
+func (m *StreamMeter) readUsage(holder []byte) {
+	if usage, ok := wire.Member(holder, "usage"); ok {
+		m.usage.read(usage.Of(holder))
+	}
+}

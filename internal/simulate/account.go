@@ -1,0 +1,53 @@
+package simulate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"shunt/internal/quota"
+)
+
+// sizes are what the windows of a plan of size 1 hold, in units.
+var sizes = [quota.Windows]float64{quota.FiveHour: 1.5e6, quota.SevenDay: 15e6, quota.Fable: 6e6}
+
+// account is one account of the provider as the run finds it.
+type account struct {
+	name    string
+	windows [quota.Windows]limit
+}
+
+// limit is one window of an account.
+type limit struct {
+	length time.Duration
+	size   float64       // units
+	used   float64       // when the run begins
+	reset  time.Duration // the first one, after the run's begin
+}
+
+// newAccounts makes accounts, their plans multiplied by scale, whose windows reset at whole hours of their own. Nothing of them
+// is used yet.
+func newAccounts(plans []float64, scale float64, rng *rand.Rand) []account {
+	accounts := make([]account, len(plans))
+	for i, plan := range plans {
+		a := account{name: fmt.Sprintf("account-%d", i+1)}
+		for w := range quota.Window(quota.Windows) {
+			hours := int(w.Length() / time.Hour)
+			a.windows[w] = limit{w.Length(), plan * scale * sizes[w], 0, time.Duration(1+rng.IntN(hours)) * time.Hour}
+		}
+		accounts[i] = a
+	}
+	return accounts
+}
+
+// elapsed is the fraction of the window that has passed when the run begins.
+func (l *limit) elapsed() float64 { return 1 - l.reset.Hours()/l.length.Hours() }
+
+// began is when the instance of the window that holds at began; before 0 for the first one.
+func (l *limit) began(at time.Duration) time.Duration {
+	before := l.reset - l.length
+	return before + (at-before)/l.length*l.length
+}
+
+// counts reports whether a request counts in a window.
+func counts(w quota.Window, fable bool) bool { return w != quota.Fable || fable }

@@ -1,0 +1,119 @@
+package simulate
+
+import (
+	"math"
+	"time"
+
+	"shunt/internal/quota"
+)
+
+// provider is the quota of the accounts while a run lasts.
+type provider struct {
+	start    time.Time
+	accounts []ledger
+	reset    time.Duration // the next one of any window
+}
+
+// ledger is what was used of one account.
+type ledger struct {
+	windows [quota.Windows]meter
+}
+
+type meter struct {
+	limit
+	closed func(unused float64) // called when the window resets
+}
+
+// answer is what the provider says to one request.
+type answer struct {
+	served bool
+	signal quota.Signal
+	full   quota.Set // the windows that refuse it
+	resets [quota.Windows]time.Duration
+	retry  time.Duration // until the last of the full ones resets
+}
+
+func newProvider(start time.Time, accounts []account) *provider {
+	p := &provider{start: start, accounts: make([]ledger, len(accounts))}
+	for i := range accounts {
+		for w, l := range accounts[i].windows {
+			p.accounts[i].windows[w].limit = l
+		}
+	}
+	return p
+}
+
+// advance resets the windows whose time has come.
+func (p *provider) advance(now time.Duration) {
+	if now < p.reset {
+		return
+	}
+	p.reset = math.MaxInt64
+	for i := range p.accounts {
+		for w := range p.accounts[i].windows {
+			m := &p.accounts[i].windows[w]
+			for now >= m.reset {
+				if m.closed != nil {
+					m.closed(max(0, m.size-m.used))
+				}
+				m.used = 0
+				m.reset += m.length
+			}
+			p.reset = min(p.reset, m.reset)
+		}
+	}
+}
+
+// full are the windows that refuse a request.
+func (l *ledger) full(fable bool) quota.Set {
+	var full quota.Set
+	for w := range l.windows {
+		if m := &l.windows[w]; m.used >= m.size && counts(quota.Window(w), fable) {
+			full |= quota.Of(quota.Window(w))
+		}
+	}
+	return full
+}
+
+// charge counts what a request used.
+func (l *ledger) charge(units float64, fable bool) {
+	for w := range l.windows {
+		if counts(quota.Window(w), fable) {
+			l.windows[w].used += units
+		}
+	}
+}
+
+// ask has an account answer a request. What is served is counted by the caller.
+func (p *provider) ask(account int, fable bool, now time.Duration) answer {
+	l := &p.accounts[account]
+	a := answer{full: l.full(fable)}
+	a.served = a.full == 0
+	a.signal.Status = "allowed"
+	for w := range l.windows {
+		m := &l.windows[w]
+		s := quota.WindowSignal{Utilization: m.used / m.size, HasUtilization: true, Reset: p.start.Add(m.reset), Status: "allowed"}
+		if m.used >= m.size {
+			s.Status = "rejected"
+		}
+		if a.full.Has(quota.Window(w)) {
+			a.retry = max(a.retry, m.reset-now)
+			a.signal.Status = "rejected"
+		}
+		a.signal.Windows[w], a.resets[w] = s, m.reset
+	}
+	return a
+}
+
+// usage is what the usage endpoint says about an account.
+func (p *provider) usage(account int) quota.Usage {
+	var u quota.Usage
+	for w := range p.accounts[account].windows {
+		m := &p.accounts[account].windows[w]
+		u.Windows[w] = quota.WindowUsage{Utilization: m.used / m.size, Has: true, Reset: p.start.Add(m.reset)}
+	}
+	return u
+}
+
+// fableOnly reports whether only the Fable week refuses.
+func (a *answer) fableOnly() bool { return a.full == quota.Of(quota.Fable) }

@@ -1,0 +1,127 @@
+package simulate
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"shunt/internal/quota"
+)
+
+// scheduler is a policy at work: it names accounts for one turn after the other.
+type scheduler interface {
+	// begin starts a turn.
+	begin(t *turn, now time.Duration)
+	// next is the account that the turn is to be tried on; not ok if the client gets a 429 now.
+	next() (account int, ok bool)
+	// observe tells what the account that next named has answered.
+	observe(account int, a *answer)
+}
+
+// The simple policies know quota from refusals alone. They have a better floor than the tools that use them: a refused account
+// rests until just when it can serve again, Fable and all else apart, and the request goes to the next one.
+type rests struct {
+	until [][2]time.Duration // by account: for other requests, for Fable
+	now   time.Duration
+	fable int
+	tried uint64 // by this turn, a bit an account
+}
+
+func newRests(accounts int) rests { return rests{until: make([][2]time.Duration, accounts)} }
+
+func (r *rests) begin(t *turn, now time.Duration) {
+	r.now, r.fable, r.tried = now, 0, 0
+	if t.fable {
+		r.fable = 1
+	}
+}
+
+// usable reports whether an account may be tried, and takes it as tried if so.
+func (r *rests) usable(account int) bool {
+	if r.tried>>account&1 == 1 || r.until[account][r.fable] > r.now {
+		return false
+	}
+	r.tried |= 1 << account
+	return true
+}
+
+func (r *rests) observe(account int, a *answer) {
+	for w := range quota.Window(quota.Windows) {
+		if a.full.Has(w) {
+			until := &r.until[account]
+			until[1] = max(until[1], a.resets[w])
+			if w != quota.Fable {
+				until[0] = max(until[0], a.resets[w])
+			}
+		}
+	}
+}
+
+// roundRobin gives each request to the next account.
+type roundRobin struct {
+	rests
+	turn int
+}
+
+func (s *roundRobin) next() (int, bool) {
+	for range s.until {
+		account := s.turn % len(s.until)
+		s.turn++
+		if s.usable(account) {
+			return account, true
+		}
+	}
+	return 0, false
+}
+
+// fillFirst uses the first account until it refuses, then the second, and goes back as soon as it may.
+type fillFirst struct{ rests }
+
+func (s *fillFirst) next() (int, bool) {
+	for account := range s.until {
+		if s.usable(account) {
+			return account, true
+		}
+	}
+	return 0, false
+}
+
+// anywhere gives each request to an account at random.
+type anywhere struct {
+	rests
+	rng *rand.Rand
+}
+
+func (s *anywhere) next() (int, bool) {
+	for _, account := range s.rng.Perm(len(s.until)) {
+		if s.usable(account) {
+			return account, true
+		}
+	}
+	return 0, false
+}
+
+// stickyOnly leaves each session on its home, the same as with shunt, whatever the home says.
+type stickyOnly struct {
+	homes []int // by session
+	turn  int   // of requests without a session
+	home  int
+	tried bool
+}
+
+func (s *stickyOnly) begin(t *turn, _ time.Duration) {
+	s.tried = false
+	if t.session >= 0 {
+		s.home = s.homes[t.session]
+		return
+	}
+	s.turn++
+	s.home = s.turn % len(s.homes)
+}
+
+func (s *stickyOnly) next() (int, bool) {
+	first := !s.tried
+	s.tried = true
+	return s.home, first
+}
+
+func (s *stickyOnly) observe(int, *answer) {}

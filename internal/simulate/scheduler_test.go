@@ -1,0 +1,142 @@
+package simulate
+
+import (
+	"testing"
+	"time"
+
+	"shunt/internal/quota"
+)
+
+// play has a policy serve turns of one session by accounts that refuse as they are told to, and returns who was tried.
+func tries(s scheduler, at time.Duration, fableTurn bool, refuse map[int]quota.Set, resets [quota.Windows]time.Duration) (tried []int) {
+	t := turn{at: at, fable: fableTurn}
+	s.begin(&t, at)
+	for {
+		account, ok := s.next()
+		if !ok {
+			return append(tried, -1)
+		}
+		tried = append(tried, account)
+		a := answer{full: refuse[account], served: refuse[account] == 0, resets: resets}
+		s.observe(account, &a)
+		if a.served {
+			return tried
+		}
+	}
+}
+
+// SIM-1: what the simple policies do. -1 is a 429 for the client.
+func TestSimplePolicies(t *testing.T) {
+	full, fableFull := quota.Of(five), quota.Of(fable)
+	type step struct {
+		at     time.Duration
+		fable  bool
+		refuse map[int]quota.Set
+		want   []int
+	}
+	resets := [quota.Windows]time.Duration{2 * hour, 20 * hour, 10 * hour}
+	for name, test := range map[string]struct {
+		policy scheduler
+		steps  []step
+	}{
+		FillFirst: {&fillFirst{newRests(3)}, []step{
+			{0, false, nil, []int{0}},
+			{0, false, map[int]quota.Set{0: full}, []int{0, 1}},
+			{hour, false, nil, []int{1}},
+			{hour, true, map[int]quota.Set{1: fableFull}, []int{1, 2}},
+			{hour, false, nil, []int{1}}, // Fable's rest is Fable's
+			{2 * hour, false, nil, []int{0}},
+			{2 * hour, true, map[int]quota.Set{0: full | fableFull, 2: full}, []int{0, 2, -1}},
+			{3 * hour, true, nil, []int{2}},
+			{10 * hour, true, nil, []int{0}},
+		}},
+		RoundRobin: {&roundRobin{rests: newRests(3)}, []step{
+			{0, false, nil, []int{0}},
+			{0, false, nil, []int{1}},
+			{0, false, map[int]quota.Set{2: full}, []int{2, 0}},
+			{hour, false, nil, []int{1}},
+			{hour, false, nil, []int{0}}, // 2 rests
+			{2 * hour, false, nil, []int{1}},
+			{2 * hour, false, nil, []int{2}},
+			{3 * hour, false, map[int]quota.Set{0: full, 1: full, 2: full}, []int{0, 1, 2, -1}},
+		}},
+		StickyOnly: {&stickyOnly{homes: []int{1}}, []step{
+			{0, false, nil, []int{1}},
+			{0, false, map[int]quota.Set{1: full}, []int{1, -1}},
+			{0, false, nil, []int{1}},
+		}},
+		Random: {&anywhere{newRests(3), random(1, 1)}, []step{
+			{0, false, map[int]quota.Set{0: full, 1: full}, nil},
+			{hour, false, nil, []int{2}},
+			{hour, false, nil, []int{2}},
+		}},
+	} {
+		for i, s := range test.steps {
+			got := tries(test.policy, s.at, s.fable, s.refuse, resets)
+			if s.want != nil && !equal(got, s.want) {
+				t.Errorf("%s, step %d: tried %v, want %v", name, i, got, s.want)
+			}
+			if s.want == nil && got[len(got)-1] != 2 {
+				t.Errorf("%s, step %d: tried %v", name, i, got)
+			}
+		}
+	}
+}
+
+func equal(a, b []int) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// SEL-1, FO-12: the real scheduler is driven as the gateway drives it: a session stays at the home that sticky-only knows, goes
+// elsewhere when that refuses, and comes back when its window has begun anew.
+func TestShuntIsDriven(t *testing.T) {
+	w := synthesize(small())
+	s := newShunt(w, 0, planned(small()))
+	p := newProvider(w.start, w.accounts)
+	at := func(now time.Duration) int {
+		p.advance(now)
+		turn := turn{at: now, session: 3}
+		s.begin(&turn, now)
+		for {
+			account, ok := s.next()
+			if !ok {
+				return -1
+			}
+			a := p.ask(account, false, now)
+			s.observe(account, &a)
+			if a.served {
+				return account
+			}
+		}
+	}
+	home := homes(w)[3]
+	if got := at(0); got != home {
+		t.Fatalf("served by %d, home is %d", got, home)
+	}
+	reset := p.accounts[home].windows[five].reset
+	p.accounts[home].charge(p.accounts[home].windows[five].size, false)
+	away := at(time.Minute)
+	if away == home || away < 0 {
+		t.Fatalf("served by %d, which is full", away)
+	}
+	if got := at(reset - time.Second); got != away {
+		t.Errorf("served by %d before the reset, was with %d", got, away)
+	}
+	if got := at(reset); got != home {
+		t.Errorf("served by %d after the reset, home is %d", got, home)
+	}
+	for i := range p.accounts {
+		p.accounts[i].charge(1e12, true)
+	}
+	if got := at(reset + time.Second); got != -1 {
+		t.Errorf("served by %d, although all are full", got)
+	}
+}

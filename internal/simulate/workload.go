@@ -1,0 +1,149 @@
+package simulate
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"shunt/internal/quota"
+)
+
+// workload is what every policy of a comparison is asked for: accounts, turns in the order of their time, and the traffic
+// of others.
+type workload struct {
+	start    time.Time
+	length   time.Duration
+	accounts []account
+	turns    []turn
+	others   []charge
+	sessions int
+	names    []string // of the sessions, if they have any
+	threads  int
+	skipped  int     // lines of a log that are no record
+	work     float64 // of all turns
+	capacity float64 // what the weekly windows hold for turns in that time, at an even pace
+}
+
+// charge is use of an account by others.
+type charge struct {
+	at      time.Duration
+	account int
+	fable   bool
+	units   float64
+}
+
+// monday is when synthetic workloads begin: a midnight, because office hours matter.
+var monday = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+
+// streams of randomness, so that a change of one part of the workload leaves the others as they were.
+const (
+	ofAccounts uint64 = iota
+	ofSessions
+	ofOthers
+	ofPolicy
+)
+
+func random(seed, stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }
+
+// synthesize makes the workload that the options describe.
+func synthesize(o Options) *workload {
+	w := &workload{start: monday, length: time.Duration(o.Days) * 24 * time.Hour}
+	w.addAccounts(o, 1)
+	sessions := sessionMaker{rng: random(o.Seed, ofSessions), workload: w, fable: o.Fable, life: o.Cache.Duration()}
+	for w.work < o.Demand*w.capacity {
+		sessions.session(arrival(sessions.rng, w.length))
+	}
+	w.finish(o.Demand)
+	return w
+}
+
+// finish sorts the turns, and fills the windows as much as an even week would have.
+func (w *workload) finish(demand float64) {
+	slices.SortStableFunc(w.turns, func(a, b turn) int { return cmp.Compare(a.at, b.at) })
+	var fable float64
+	for i := range w.turns {
+		if w.turns[i].fable {
+			fable += w.turns[i].work
+		}
+	}
+	fable *= sizes[quota.SevenDay] / sizes[quota.Fable] / w.work
+	for i := range w.accounts {
+		seven, fables := &w.accounts[i].windows[quota.SevenDay], &w.accounts[i].windows[quota.Fable]
+		seven.used = seven.size * min(0.95, seven.elapsed()*demand)
+		fables.used = fables.size * min(0.95, fables.elapsed()*demand*fable)
+	}
+}
+
+// weeks is the length of the run.
+func (w *workload) weeks() float64 { return w.length.Hours() / quota.SevenDay.Length().Hours() }
+
+// addAccounts makes the accounts, their plans multiplied by scale, with the traffic of others on them.
+func (w *workload) addAccounts(o Options, scale float64) {
+	w.accounts = newAccounts(o.Plans, scale, random(o.Seed, ofAccounts))
+	w.others, w.capacity = nil, 0
+	w.addOthers(o)
+}
+
+// addOthers makes the traffic that shunt does not see, and the capacity that it leaves. Some accounts have much of it and
+// some next to none; it comes in sessions of ten minutes to two hours, each a twentieth to a half of a five-hour window.
+func (w *workload) addOthers(o Options) {
+	rng := random(o.Seed, ofOthers)
+	for i := range w.accounts {
+		a := &w.accounts[i]
+		all := a.windows[quota.SevenDay].size * w.weeks()
+		share := 2 * o.Others * rng.Float64() * all
+		w.capacity += all - share
+		for left := share; left > 0; {
+			fable := rng.Float64() < o.Fable
+			size := min(left, a.windows[quota.FiveHour].size*(0.05+0.45*rng.Float64()))
+			left -= size
+			start, length := arrival(rng, w.length), 10*time.Minute+time.Duration(rng.Int64N(int64(110*time.Minute)))
+			requests := 5 + rng.IntN(60)
+			for range requests {
+				at := start + time.Duration(rng.Int64N(int64(length)))
+				w.others = append(w.others, charge{at, i, fable, size / float64(requests)})
+			}
+		}
+	}
+	slices.SortStableFunc(w.others, func(a, b charge) int { return cmp.Compare(a.at, b.at) })
+}
+
+// office is how many sessions arrive in each hour of a working day, against the busiest.
+var office = [24]float64{
+	0.05, 0.03, 0.02, 0.02, 0.02, 0.03, 0.1, 0.3, 0.7, 1, 1, 1, 0.7, 0.9, 1, 1, 0.9, 0.7, 0.4, 0.3, 0.3, 0.25, 0.15, 0.1,
+}
+
+const (
+	weekend = 0.15 // how many there are on a day off, against a working day
+	anyHour = 0.2  // fraction of the sessions that keep no office hours
+)
+
+// arrival is when a session begins.
+func arrival(rng *rand.Rand, length time.Duration) time.Duration {
+	always := rng.Float64() < anyHour
+	for {
+		at := time.Duration(rng.Int64N(int64(length)))
+		hours := int(at.Hours())
+		likely := office[hours%24]
+		if hours/24%7 >= 5 {
+			likely *= weekend
+		}
+		if always || rng.Float64() < likely {
+			return at
+		}
+	}
+}
+
+// around is a positive number spread around a median: sigma is the deviation of its logarithm.
+func around(rng *rand.Rand, median, sigma float64) float64 {
+	return median * math.Exp(sigma*rng.NormFloat64())
+}
+
+// several is at least 1, and mean in the mean.
+func several(rng *rand.Rand, mean float64) int {
+	return 1 + int(rng.ExpFloat64()*(mean-1)+0.5)
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

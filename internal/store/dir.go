@@ -1,0 +1,259 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/google/renameio/v2"
+)
+
+const (
+	lockSuffix = ".lock"
+	lockPoll   = 20 * time.Millisecond // how often a held lock is tried again
+)
+
+// Dir is a [Store] of the files of one directory, which it creates with mode 0700 when it first writes; a directory
+// that does not exist is an empty store. Files have mode 0600 after a write and keep their owner where the process may
+// set it. A symbolic link is followed and stays one, but is not listed (TOK-6, ACC-4).
+//
+// Locks are advisory ones of the operating system: a lock file beside the document (beside its target, for a link), or
+// the document itself where no lock file can be made, as on a read-only or a full disk. On a file system without such
+// locks, Lock fails, and PutIf may miss a write of another process that comes between its comparison and its rename.
+type Dir struct{ path string }
+
+var _ Store = (*Dir)(nil)
+
+// NewDir returns the store of the directory at path. It does not touch the disk.
+func NewDir(path string) *Dir { return &Dir{path} }
+
+// Get implements [Store].
+func (d *Dir) Get(ctx context.Context, name string) (Doc, error) {
+	if err := firstError(ctx.Err(), checkName(name)); err != nil {
+		return Doc{}, err
+	}
+	path := filepath.Join(d.path, name)
+	// Opening something that is no regular file could block.
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return Doc{}, err
+	case !info.Mode().IsRegular():
+		return Doc{}, fmt.Errorf("%s is no regular file: %w", path, fs.ErrInvalid)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return Doc{}, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	if err := firstError(err, checkSize(path, int64(len(data)))); err != nil {
+		return Doc{}, err
+	}
+	return Doc{data, versionOf(data)}, nil
+}
+
+// Put implements [Store].
+func (d *Dir) Put(ctx context.Context, name string, data []byte) (Version, error) {
+	return d.put(ctx, name, data, func() error { return nil })
+}
+
+// PutIf implements [Store].
+func (d *Dir) PutIf(ctx context.Context, name string, data []byte, was Version) (Version, error) {
+	return d.put(ctx, name, data, func() error {
+		doc, err := d.Get(ctx, name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if doc.Version != was {
+			return fmt.Errorf("%s: %w", filepath.Join(d.path, name), ErrConflict)
+		}
+		return nil
+	})
+}
+
+func (d *Dir) put(ctx context.Context, name string, data []byte, check func() error) (Version, error) {
+	if err := firstError(ctx.Err(), checkName(name), checkSize(name, int64(len(data)))); err != nil {
+		return "", err
+	}
+	if err := d.create(); err != nil {
+		return "", err
+	}
+	target, err := resolve(filepath.Join(d.path, name))
+	if err != nil {
+		return "", err
+	}
+	unlock, locked, err := lockDirectory(ctx, filepath.Dir(target))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if err := check(); err != nil {
+		return "", err
+	}
+	if err := replace(target, data); err != nil {
+		if errors.Is(err, syscall.EBUSY) {
+			err = fmt.Errorf("%w (a mount point cannot be replaced: mount its directory instead of the file)", err)
+		}
+		return "", err
+	}
+	if locked {
+		tidy(target, data)
+	}
+	return versionOf(data), nil
+}
+
+// Remove implements [Store]. Of a symbolic link it removes the link. No login stays behind in an orphan.
+func (d *Dir) Remove(ctx context.Context, name string) error {
+	if err := firstError(ctx.Err(), checkName(name)); err != nil {
+		return err
+	}
+	unlock, locked, err := lockDirectory(ctx, d.path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	path := filepath.Join(d.path, name)
+	if err := os.Remove(path); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	if locked {
+		for _, o := range orphansOf(path) {
+			_ = os.Remove(o.path)
+		}
+	}
+	return syncDirectory(d.path)
+}
+
+// List implements [Store].
+func (d *Dir) List(ctx context.Context) ([]string, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(d.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Type().IsRegular() && checkName(e.Name()) == nil && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// Lock implements [Store].
+func (d *Dir) Lock(ctx context.Context, name string) (func(), error) {
+	if err := firstError(ctx.Err(), checkName(name)); err != nil {
+		return nil, err
+	}
+	// An error means a disk that cannot be written; then the document itself may still serve.
+	_ = d.create()
+	target, err := resolve(filepath.Join(d.path, name))
+	if err != nil {
+		return nil, err
+	}
+	lock := flock.New(target + lockSuffix)
+	_, err = lock.TryLockContext(ctx, lockPoll)
+	if err != nil && ctx.Err() == nil {
+		lock = flock.New(target, flock.SetFlag(os.O_RDONLY))
+		if _, second := lock.TryLockContext(ctx, lockPoll); second == nil || ctx.Err() != nil {
+			err = second
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", target, err)
+	}
+	return func() { _ = lock.Unlock() }, nil
+}
+
+// create makes the directory, durably.
+func (d *Dir) create() error {
+	if _, err := os.Stat(d.path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(d.path, 0o700); err != nil {
+		return err
+	}
+	return syncDirectory(filepath.Dir(d.path))
+}
+
+// lockDirectory keeps writers of one directory apart for the moment of a write. It reports whether there is a lock: a
+// file system may have none, and the write goes on all the same.
+func lockDirectory(ctx context.Context, path string) (unlock func(), locked bool, err error) {
+	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))
+	locked, err = lock.TryLockContext(ctx, lockPoll)
+	if ctx.Err() != nil && !locked {
+		return nil, false, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return func() { _ = lock.Unlock() }, locked, nil
+}
+
+// resolve follows symbolic links to where a write has to go, which may not exist yet.
+func resolve(path string) (string, error) {
+	for range 40 {
+		real, err := filepath.EvalSymlinks(path)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return real, err
+		}
+		target, err := os.Readlink(path)
+		if err != nil {
+			return path, nil
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path), target)
+		}
+		path = target
+	}
+	return "", fmt.Errorf("%s: too many symbolic links", path)
+}
+
+// replace writes the file so that at every moment, also after a crash, a reader finds all of the old content or all of
+// the new.
+func replace(path string, data []byte) error {
+	dir := filepath.Dir(path)
+	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(dir), renameio.WithStaticPermissions(0o600))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Cleanup() }()
+	if old, err := os.Stat(path); err == nil {
+		// As root on the files of a user: without this the user's own client could not read its login any more.
+		// Others may not give files away, and then it is their file.
+		if owner, ok := old.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
+			_ = f.Chown(int(owner.Uid), int(owner.Gid))
+		}
+	}
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	if err := f.CloseAtomicallyReplace(); err != nil {
+		return err
+	}
+	return syncDirectory(dir)
+}
+
+// syncDirectory makes a rename durable. Some file systems cannot sync a directory and say so with EINVAL or ENOTSUP.
+func syncDirectory(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := dir.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
+		return err
+	}
+	return nil
+}

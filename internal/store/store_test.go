@@ -1,0 +1,32 @@
+package store_test
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"shunt/internal/store"
+	"shunt/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(saverPath); path != "" {
+		saveForEver(path)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func TestMemory(t *testing.T) {
+	storetest.Run(t, func(*testing.T) func() store.Store {
+		kept := &store.Memory{}
+		return func() store.Store { return kept }
+	})
+}
+
+func TestDir(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) func() store.Store {
+		path := t.TempDir()
+		return func() store.Store { return store.NewDir(path + "/made/at/need") }
+	})
+}

@@ -1,0 +1,189 @@
+package wire
+
+import (
+	"bytes"
+	"math"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// char decodes the first character of s, the inside of a JSON string literal, and says how many raw bytes it takes;
+// 0 means that no character can start so. Like encoding/json it reads ill-formed UTF-8 and lone surrogates as U+FFFD.
+func char(s []byte) (r rune, size int) {
+	switch c := s[0]; {
+	case c == '\\':
+		return escape(s)
+	case c < ' ':
+		return 0, 0
+	case c < utf8.RuneSelf:
+		return rune(c), 1
+	}
+	return utf8.DecodeRune(s)
+}
+
+func escape(s []byte) (r rune, size int) {
+	if len(s) < 2 {
+		return 0, 0
+	}
+	switch s[1] {
+	case '"', '\\', '/':
+		return rune(s[1]), 2
+	case 'b':
+		return '\b', 2
+	case 'f':
+		return '\f', 2
+	case 'n':
+		return '\n', 2
+	case 'r':
+		return '\r', 2
+	case 't':
+		return '\t', 2
+	}
+	unit, ok := hexEscape(s)
+	if !ok {
+		return 0, 0
+	}
+	if !utf16.IsSurrogate(unit) {
+		return unit, 6
+	}
+	if low, ok := hexEscape(s[6:]); ok {
+		if r := utf16.DecodeRune(unit, low); r != utf8.RuneError {
+			return r, 12
+		}
+	}
+	return utf8.RuneError, 6
+}
+
+// hexEscape reads the \uXXXX that s starts with.
+func hexEscape(s []byte) (unit rune, ok bool) {
+	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
+		return 0, false
+	}
+	for _, c := range s[2:6] {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c && c <= 'f':
+			c -= 'a' - 10
+		case 'A' <= c && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		unit = unit<<4 | rune(c)
+	}
+	return unit, true
+}
+
+// NoLimit has Unescape decode the whole of a literal.
+const NoLimit = math.MaxInt - 1
+
+// Unescape appends the text of a literal's inside to dst, which is empty; false if it is not well-formed. It stops once the
+// text is longer than limit, by [utf8.UTFMax] bytes at the most.
+func Unescape(dst, inside []byte, limit int) ([]byte, bool) {
+	for {
+		n := plain(inside[:min(len(inside), limit+1-len(dst))])
+		dst, inside = append(dst, inside[:n]...), inside[n:]
+		if len(inside) == 0 || len(dst) > limit {
+			return dst, true
+		}
+		r, size := char(inside)
+		if size == 0 {
+			return dst, false
+		}
+		dst = utf8.AppendRune(dst, r)
+		inside = inside[size:]
+		if len(dst) > limit {
+			return dst, true
+		}
+	}
+}
+
+// plain is how many bytes at the start of a literal's inside are characters that stand for themselves.
+func plain(inside []byte) int {
+	for i, c := range inside {
+		if c < ' ' || c >= utf8.RuneSelf || c == '\\' {
+			return i
+		}
+	}
+	return len(inside)
+}
+
+// RawOffset is where the character at an offset of the text starts in the inside that Unescape read it from.
+func RawOffset(inside []byte, text int) int {
+	raw := 0
+	for {
+		n := min(plain(inside[raw:]), text)
+		raw += n
+		if text -= n; text == 0 {
+			return raw
+		}
+		r, size := char(inside[raw:])
+		raw += size
+		text -= utf8.RuneLen(r)
+	}
+}
+
+// Spells reports whether a literal's inside stands for an ASCII name, written plainly or with escapes.
+func Spells(inside []byte, name string) bool {
+	if len(inside) <= len(name) {
+		return string(inside) == name
+	}
+	if bytes.IndexByte(inside, '\\') < 0 {
+		return false
+	}
+	for i := range len(name) {
+		if len(inside) == 0 {
+			return false
+		}
+		r, size := char(inside)
+		if size == 0 || r != rune(name[i]) {
+			return false
+		}
+		inside = inside[size:]
+	}
+	return len(inside) == 0
+}
+
+// AppendQuoted appends s as a JSON string literal with as few escapes as JSON allows; ill-formed UTF-8 becomes U+FFFD.
+func AppendQuoted(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	if isPlain(s) {
+		return append(append(dst, s...), '"')
+	}
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r == '\n':
+			dst = append(dst, `\n`...)
+		case r == '\r':
+			dst = append(dst, `\r`...)
+		case r == '\t':
+			dst = append(dst, `\t`...)
+		case r < ' ':
+			dst = append(dst, `\u00`...)
+			dst = append(dst, hexDigits[r>>4], hexDigits[r&15])
+		default:
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return append(dst, '"')
+}
+
+// isPlain reports whether every character of s stands for itself in a literal.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+const hexDigits = "0123456789abcdef"
+
+// Quote returns s as a JSON string literal; see [AppendQuoted].
+func Quote(s string) []byte {
+	return AppendQuoted(make([]byte, 0, len(s)+2), s)
+}
