@@ -23,10 +23,12 @@ var allowed = map[string]string{
 	"gateway":  "dialect/messages config upstream relay observe",
 	"usage":    "dialect/messages quota pool account observe",
 	"sim":      "dialect/messages quota pool observe",
-	"app":      "dialect/messages quota config store pool oauth account relay upstream gateway usage admin observe sim",
+	"app":      "family family/claude dialect/messages quota config store pool oauth account relay upstream gateway usage admin observe sim",
 	"admin":    "dialect/messages config quota pool account oauth observe",
 	"cli":      "app admin config account oauth observe sim simulate",
 
+	"family":           "dialect/messages quota pool oauth",
+	"family/claude":    "family dialect/messages quota pool oauth",
 	"dialect/messages": "",
 	"wire/wiretest":    "",
 	"store/storetest":  "store",
