@@ -84,7 +84,7 @@ func New(cfg *config.Config, o Options) (*App, error) {
 			o.Log.Warn("what is known of quota is lost: shunt starts without it", "error", err)
 		}
 	}
-	served := gateway.Options{Version: o.Version, Log: o.Log, Record: a.record}
+	served := gateway.Options{Version: o.Version, Log: o.Log, Record: a.record, Dialects: dialects}
 	if a.admin = a.newAdmin(cfg); a.admin != nil {
 		served.Admin, served.Metrics = a.admin, a.admin.Readers(a.metrics.Handler())
 	}

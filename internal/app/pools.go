@@ -61,7 +61,7 @@ func (a *App) polled(cfg *config.Config, resolved map[string][]*account.Account)
 			if c, listed := p.Account(account.Name()); listed && c.Disabled {
 				continue
 			}
-			entries = append(entries, usage.Entry{Provider: p.Name, Base: p.BaseURL, Account: account, Pool: a.registry.Pool(p.Name)})
+			entries = append(entries, usage.Entry{Provider: p.Name, Family: families[0], Base: p.BaseURL, Account: account, Pool: a.registry.Pool(p.Name)})
 		}
 	}
 	return entries

@@ -5,6 +5,13 @@
 // A Family does no I/O of its own and is read by any number of goroutines: nobody changes one after its package has declared it.
 package family
 
+import (
+	"net/http"
+
+	"shunt/internal/dialect"
+	"shunt/internal/quota"
+)
+
 // Family is a kind of account.
 type Family struct {
 	// Name names the family in identities, in the state file, in the account store and in `shunt login NAME`.
@@ -13,4 +20,36 @@ type Family struct {
 	Auth string
 	// Hosts are the domains that may receive a token of such an account, with their subdomains (CFG-41).
 	Hosts []string
+
+	// Dialect is what the provider speaks.
+	Dialect dialect.Outbound
+	// HeaderItems are what a request with a token must have in its header (WIRE-1).
+	HeaderItems []HeaderItem
+
+	// WindowScopes are the scopes of the provider's quota windows.
+	WindowScopes []quota.Scope
+	// ScopeOf returns the scope of requests for an upstream model.
+	ScopeOf func(model string) quota.Scope
+	// Quota returns what the header of a response reports about the account's quota (QUO-1).
+	Quota func(h http.Header) quota.Signal
+	// Usage is where the provider reports the quota of an account on request; nil: nowhere (QUO-20).
+	Usage *Usage
+
+	// Rules are what the responses of each class lead to (5-failover).
+	Rules Rules
+	// RefusesCredential reports whether the error of a 403 rejects the credential rather than the request.
+	RefusesCredential func(dialect.Error) bool
+	// BindsReasoning reports whether a model reads the reasoning of earlier turns only on the account that wrote it (SEL-31).
+	BindsReasoning func(model string) bool
+}
+
+// HeaderItem is an item of a header that is a list. The client's own items stay.
+type HeaderItem struct{ Name, Item string }
+
+// Usage is an endpoint that reports the quota of the account whose token a GET request bears (QUO-21).
+type Usage struct {
+	Path   string      // below the provider's base URL
+	Header http.Header // of the request, besides its token
+	// Parse reads the response's body (QUO-22).
+	Parse func(body []byte) (quota.Usage, error)
 }

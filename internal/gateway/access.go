@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"shunt/internal/config"
-	"shunt/internal/dialect/messages"
+	"shunt/internal/dialect"
 	"shunt/internal/upstream"
 )
 
@@ -21,6 +21,8 @@ type running struct {
 	own     ownTokens
 	headers []string
 	routes  openness
+
+	dialects []dialect.Inbound
 }
 
 // openness is how much of a gateway with [server.auth] serves those without a token (AUTH-3).
@@ -34,7 +36,7 @@ const (
 
 func (g *Gateway) run(s *State) *running {
 	server := &s.Config.Server
-	r := &running{State: s, clients: newKeyring(server.Clients.Tokens)}
+	r := &running{State: s, dialects: g.Dialects, clients: newKeyring(server.Clients.Tokens)}
 	r.places = [...]string{http.CanonicalHeaderKey(server.Clients.Header), "Authorization", "X-Api-Key"}
 	r.own.add(server.Clients.Tokens)
 	// The admin surface keeps the credentials that it began with.
@@ -128,11 +130,11 @@ func (s *running) authenticate(h http.Header) *upstream.Failure {
 	return s.needsToken()
 }
 
-// needsToken says what to do without one. Claude Code shows a 401 at once if it says not to retry, and prints "Please run
-// /login", which would not help, if the message contains "x-api-key".
+// needsToken says what to do without one. A client was seen to show a 401 at once if it says not to retry, and to print
+// "Please run /login", which would not help, if the message contains "x-api-key".
 func (s *running) needsToken() *upstream.Failure {
-	return fail(http.StatusUnauthorized, messages.TypeAuthentication,
-		"this gateway needs a token: set ANTHROPIC_AUTH_TOKEN to one that its operator gave you, or send it in the header "+s.Config.Server.Clients.Header)
+	return fail(http.StatusUnauthorized, dialect.Authentication,
+		"this gateway needs a token: "+s.dialects[0].TokenAdvice()+" one that its operator gave you, or send it in the header "+s.Config.Server.Clients.Header)
 }
 
 // spends reports whether one of the targets is asked with a credential of the operator's (AUTH-3).
@@ -158,5 +160,5 @@ func (g *Gateway) admitAddress(r *http.Request) *upstream.Failure {
 	case len(access.Allow) == 0, anybody, slices.ContainsFunc(access.Allow, within):
 		return nil
 	}
-	return fail(http.StatusForbidden, messages.TypePermission, "this gateway does not accept requests from your address: ask its operator to allow it (server.access_control)")
+	return fail(http.StatusForbidden, dialect.Permission, "this gateway does not accept requests from your address: ask its operator to allow it (server.access_control)")
 }

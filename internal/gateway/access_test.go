@@ -65,7 +65,8 @@ func open(t *testing.T, toml string) *door {
 	d.config = d.load(toml)
 	answers := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "{}") })
 	d.gateway = gateway.New(gateway.Options{
-		Version: "v1", Log: slog.New(slog.DiscardHandler), Record: func(r *observe.Record) { d.record = r }, Usage: answers, OAuthUsage: answers,
+		Dialects: dialects,
+		Version:  "v1", Log: slog.New(slog.DiscardHandler), Record: func(r *observe.Record) { d.record = r }, Usage: answers, OAuthUsage: answers,
 	}, d.state())
 	return d
 }

@@ -11,17 +11,18 @@ import (
 	"strings"
 	"time"
 
-	"shunt/internal/dialect/messages"
+	"shunt/internal/dialect"
 	"shunt/internal/upstream"
 )
 
 // readBody reads a request's body whole, as fast as the client sends it. Of a request whose slot is unrouted, it reads on
 // only if the model that the body begins with leads to no credential of the operator's (AUTH-2c).
-func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request, s *running, slot *slot) (*upstream.Body, *upstream.Failure) {
+func (g *Gateway) readBody(w http.ResponseWriter, request *upstream.Request, s *running, slot *slot) (*upstream.Body, *upstream.Failure) {
+	r := request.Client
 	isCompressed := func(encoding string) bool { return encoding != "" && !strings.EqualFold(encoding, "identity") }
 	if slices.ContainsFunc(r.Header["Content-Encoding"], isCompressed) {
 		leaveUnread(w, r)
-		return nil, fail(http.StatusUnsupportedMediaType, messages.TypeInvalidRequest,
+		return nil, fail(http.StatusUnsupportedMediaType, dialect.InvalidRequest,
 			"compressed request bodies cannot be routed: send the body without content-encoding")
 	}
 	limit := s.Config.Server.Limits.MaxRequestBytes
@@ -29,7 +30,7 @@ func (g *Gateway) readBody(w http.ResponseWriter, r *http.Request, s *running, s
 	paced := &pacedReader{body: r.Body, control: control, idle: s.Config.Server.Timeouts.ReadIdle, began: time.Now()}
 	var source io.Reader = paced
 	if slot.unrouted {
-		head, model, err := leadingModel(paced)
+		head, model, err := leadingModel(request.Dialect, paced)
 		switch {
 		case err != nil && err != io.EOF:
 			return nil, bodyFailure(w, r, err, limit)
@@ -54,15 +55,15 @@ func bodyFailure(w http.ResponseWriter, r *http.Request, err error, limit int64)
 	leaveUnread(w, r)
 	switch {
 	case errors.Is(err, upstream.ErrTooLarge):
-		return fail(http.StatusRequestEntityTooLarge, messages.TypeTooLarge, fmt.Sprintf(
+		return fail(http.StatusRequestEntityTooLarge, dialect.TooLarge, fmt.Sprintf(
 			"the request is larger than the %d bytes that this gateway accepts: shorten the conversation, or have its operator raise server.limits.max_request_bytes", limit))
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &upstream.Failure{
-			Status: http.StatusRequestTimeout, Type: messages.TypeTimeout, RetryAfter: time.Second,
+			Status: http.StatusRequestTimeout, Kind: dialect.Timeout, RetryAfter: time.Second,
 			Message: "the request body arrived too slowly (server.timeouts.read_idle_ms): check the network and try again",
 		}
 	}
-	return fail(http.StatusBadRequest, messages.TypeInvalidRequest, "the request body ended early or is not well-formed")
+	return fail(http.StatusBadRequest, dialect.InvalidRequest, "the request body ended early or is not well-formed")
 }
 
 // lingerTime is how long a client whose body was not read may go on sending before its connection is closed. Closing at
@@ -109,7 +110,7 @@ func (r *pacedReader) Read(p []byte) (int, error) {
 
 // leadingModel reads the beginning of a body until its model is there. The model is empty if it is not within headLimit
 // bytes; an error of io.EOF then says that the head is the whole body.
-func leadingModel(body io.Reader) (head []byte, model string, err error) {
+func leadingModel(d dialect.Inbound, body io.Reader) (head []byte, model string, err error) {
 	head = make([]byte, 0, headStart)
 	looked := 0 // bytes of head; looking again only once they are twice as many keeps this linear
 	for err == nil && len(head) < headLimit {
@@ -123,7 +124,7 @@ func leadingModel(body io.Reader) (head []byte, model string, err error) {
 			continue
 		}
 		looked = len(head)
-		if model, ok := messages.LeadingModel(head); ok {
+		if model, ok := d.LeadingModel(head); ok {
 			return head, model, nil
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"shunt/internal/config"
-	"shunt/internal/dialect/messages"
+	"shunt/internal/dialect"
 	"shunt/internal/hosts"
 	"shunt/internal/observe"
 	"shunt/internal/upstream"
@@ -42,6 +42,9 @@ type Options struct {
 	// Usage and OAuthUsage answer GET /usage and GET /api/oauth/usage, once the gateway has let a request in; nil: off.
 	Usage, OAuthUsage http.Handler
 
+	// Dialects are what clients speak. Responses to requests of no dialect are in the first one.
+	Dialects []dialect.Inbound
+
 	Metrics http.Handler // answers GET /metrics, and asks for its credential itself; nil: off
 }
 
@@ -59,6 +62,11 @@ type Gateway struct {
 // New returns a gateway that serves from s.
 func New(o Options, s *State) *Gateway {
 	g := &Gateway{Options: o, fixed: &s.Config.Server, proxies: s.Config.Server.Access.Proxies(), endpoints: maps.Clone(endpoints)}
+	for _, d := range o.Dialects {
+		for _, e := range d.Endpoints() {
+			g.endpoints[e.Path] = inference(d, e)
+		}
+	}
 	if o.Usage != nil {
 		g.endpoints["/usage"] = endpoint{read, (*Gateway).usage}
 	}
@@ -104,17 +112,20 @@ type endpoint struct {
 var read = []string{http.MethodGet, http.MethodHead}
 
 var endpoints = map[string]endpoint{
-	"/":             {read, (*Gateway).root},
-	"/health":       {read, (*Gateway).health},
-	"/healthz":      {read, (*Gateway).health},
-	"/livez":        {read, (*Gateway).health},
-	"/v1/models":    {read, (*Gateway).models},
-	"/routes":       {read, (*Gateway).routes},
-	"/v1/messages":  {[]string{http.MethodPost}, (*Gateway).infer},
-	countTokensPath: {[]string{http.MethodPost}, (*Gateway).infer},
+	"/":          {read, (*Gateway).root},
+	"/health":    {read, (*Gateway).health},
+	"/healthz":   {read, (*Gateway).health},
+	"/livez":     {read, (*Gateway).health},
+	"/v1/models": {read, (*Gateway).models},
+	"/routes":    {read, (*Gateway).routes},
 }
 
-const countTokensPath = "/v1/messages/count_tokens"
+var write = []string{http.MethodPost}
+
+// inference returns an endpoint of a dialect.
+func inference(d dialect.Inbound, e dialect.Endpoint) endpoint {
+	return endpoint{write, func(g *Gateway, w http.ResponseWriter, r *http.Request, s *running) { g.infer(w, r, s, d, e) }}
+}
 
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := g.state.Load()
@@ -128,12 +139,12 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !s.Config.Server.Clients.Present && fromWebPage(r) {
-		g.refuse(w, r, fail(http.StatusForbidden, messages.TypePermission, "this gateway does not serve web pages of other origins: use a client that is not a web page, or have its operator set up [server.auth]"))
+		g.refuse(w, r, fail(http.StatusForbidden, dialect.Permission, "this gateway does not serve web pages of other origins: use a client that is not a web page, or have its operator set up [server.auth]"))
 		return
 	}
 	e, ok := g.endpoints[path]
 	if !ok {
-		g.refuse(w, r, fail(http.StatusNotFound, messages.TypeNotFound, "this gateway has no such endpoint: check the base URL (GET / lists the endpoints)"))
+		g.refuse(w, r, fail(http.StatusNotFound, dialect.NotFound, "this gateway has no such endpoint: check the base URL (GET / lists the endpoints)"))
 		return
 	}
 	for _, method := range e.methods {
@@ -144,12 +155,18 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	allowed := strings.Join(e.methods, ", ")
 	w.Header().Set("Allow", allowed)
-	g.refuse(w, r, fail(http.StatusMethodNotAllowed, messages.TypeInvalidRequest, "this endpoint accepts "+allowed+" only"))
+	g.refuse(w, r, fail(http.StatusMethodNotAllowed, dialect.InvalidRequest, "this endpoint accepts "+allowed+" only"))
 }
 
 func (g *Gateway) root(w http.ResponseWriter, _ *http.Request, _ *running) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	line := "shunt " + g.Version + ": POST /v1/messages, POST /v1/messages/count_tokens, GET /v1/models, GET /routes, GET /health"
+	line := "shunt " + g.Version + ": "
+	for _, d := range g.Dialects {
+		for _, e := range d.Endpoints() {
+			line += "POST " + e.Path + ", "
+		}
+	}
+	line += "GET /v1/models, GET /routes, GET /health"
 	for _, path := range []string{"/usage", "/api/oauth/usage", "/metrics"} {
 		if _, there := g.endpoints[path]; there {
 			line += ", GET " + path
@@ -171,8 +188,8 @@ func (g *Gateway) health(w http.ResponseWriter, _ *http.Request, _ *running) {
 }
 
 // fail returns the failure of a request that would fail again: the client shows it at once instead of retrying.
-func fail(status int, kind messages.ErrorType, message string) *upstream.Failure {
-	return &upstream.Failure{Status: status, Type: kind, Message: message, Final: true}
+func fail(status int, kind dialect.ErrorKind, message string) *upstream.Failure {
+	return &upstream.Failure{Status: status, Kind: kind, Message: message, Final: true}
 }
 
 // refuse answers a request that never became one for an upstream.
@@ -186,14 +203,14 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, f *upstream.Fai
 	g.Log.Log(r.Context(), level, "refused", "request_id", id, "method", r.Method, "host", clip(r.Host),
 		"status", f.Status, "error", f.Message)
 	leaveUnread(w, r)
-	writeFailure(w, f, id)
+	writeFailure(w, g.Dialects[0], f, id)
 }
 
 // clip bounds what a stranger can put into the log, in bytes.
 func clip(s string) string { return s[:min(len(s), 200)] }
 
 // writeFailure is the one place where a failure becomes a client's JSON (ERR-1).
-func writeFailure(w http.ResponseWriter, f *upstream.Failure, requestID string) (sent int64) {
+func writeFailure(w http.ResponseWriter, d dialect.Inbound, f *upstream.Failure, requestID string) (sent int64) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	if f.Final {
@@ -203,7 +220,7 @@ func writeFailure(w http.ResponseWriter, f *upstream.Failure, requestID string) 
 		h.Set("Retry-After", formatSeconds(f.RetryAfter))
 	}
 	w.WriteHeader(f.Status)
-	n, _ := w.Write(messages.AppendError(nil, f.Type, f.Message, requestID))
+	n, _ := w.Write(d.AppendError(nil, f.Kind, f.Message, requestID))
 	return int64(n)
 }
 

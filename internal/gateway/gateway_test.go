@@ -19,7 +19,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	"errors"
 	"shunt/internal/config"
+	"shunt/internal/dialect"
+	"shunt/internal/dialect/messages"
 	"shunt/internal/gateway"
 	"shunt/internal/observe"
 	"shunt/internal/upstream"
@@ -28,7 +31,13 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // echo is an upstream that answers with what it would have sent: the model and the path.
-type echo struct{ calls int }
+type echo struct {
+	noModels
+	calls int
+}
+
+// noModels is the part of an upstream that the tests do not use.
+type noModels struct{}
 
 func (e *echo) Serve(w http.ResponseWriter, r *upstream.Request) upstream.Outcome {
 	e.calls++
@@ -37,11 +46,28 @@ func (e *echo) Serve(w http.ResponseWriter, r *upstream.Request) upstream.Outcom
 	return upstream.Outcome{}
 }
 
-type upstreamFunc func(http.ResponseWriter, *upstream.Request) upstream.Outcome
-
-func (f upstreamFunc) Serve(w http.ResponseWriter, r *upstream.Request) upstream.Outcome {
-	return f(w, r)
+type serving struct {
+	noModels
+	serve func(http.ResponseWriter, *upstream.Request) upstream.Outcome
 }
+
+func (s serving) Serve(w http.ResponseWriter, r *upstream.Request) upstream.Outcome {
+	return s.serve(w, r)
+}
+
+// upstreamFunc returns an upstream that serves requests by f.
+func upstreamFunc(f func(http.ResponseWriter, *upstream.Request) upstream.Outcome) upstream.Upstream {
+	return serving{serve: f}
+}
+
+func (noModels) Models(context.Context, dialect.Inbound, http.Header) ([]dialect.Model, error) {
+	return nil, errors.New("no list")
+}
+
+func (noModels) PassesTo() (origin string, ok bool) { return "", false }
+
+// dialects are what the clients of the tests speak.
+var dialects = []dialect.Inbound{messages.Dialect{}}
 
 // start serves a gateway with a configuration in front of an upstream.
 func start(t *testing.T, toml string, u upstream.Upstream) (url string, records <-chan *observe.Record) {
@@ -55,7 +81,7 @@ func start(t *testing.T, toml string, u upstream.Upstream) (url string, records 
 		t.Fatal(err)
 	}
 	seen := make(chan *observe.Record, 100)
-	g := gateway.New(gateway.Options{Version: "v1", Log: slog.New(slog.DiscardHandler), Record: func(r *observe.Record) { seen <- r }},
+	g := gateway.New(gateway.Options{Version: "v1", Dialects: dialects, Log: slog.New(slog.DiscardHandler), Record: func(r *observe.Record) { seen <- r }},
 		&gateway.State{Config: cfg, Upstreams: map[string]upstream.Upstream{"anthropic": u}})
 	server := httptest.NewUnstartedServer(g)
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
@@ -126,7 +152,7 @@ func TestEndpoints(t *testing.T) {
 		{"POST /v1/messages/%2e%2e/messages", 404, "not_found_error", ""},
 		{"POST /v1/%6dessages", 404, "not_found_error", ""},
 		{"POST /v1%2fmessages", 404, "not_found_error", ""},
-		{"POST /v1\\messages", 404, "not_found_error", ""},
+		{"POST /v1\\inferHead", 404, "not_found_error", ""},
 		{"POST /V1/messages", 404, "not_found_error", ""},
 		{"GET /admin", 404, "not_found_error", ""},
 		{"POST /v1/models", 405, "invalid_request_error", "GET, HEAD"},
@@ -173,14 +199,14 @@ func TestSmallPages(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-const messages = "POST /v1/messages?beta=true HTTP/1.1\r\nHost: localhost\r\n"
+const inferHead = "POST /v1/messages?beta=true HTTP/1.1\r\nHost: localhost\r\n"
 
 // Bad input gets a clear error, and no upstream call (RTE-2, WIRE-7, [server.limits]).
 func TestBadRequests(t *testing.T) {
 	u := &echo{}
 	url, _ := start(t, "[server.limits]\nmax_request_bytes = 1000\nmax_request_header_bytes = 2000\nmax_url_length = 300\n", u)
 	with := func(body string) string {
-		return messages + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body)
+		return inferHead + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body)
 	}
 	for name, c := range map[string]struct {
 		request string
@@ -198,10 +224,10 @@ func TestBadRequests(t *testing.T) {
 		"two models":          {with(`{"model":"x","mod\u0065l":"y"}`), 400, "invalid_request_error"},
 		"something after it":  {with(`{"model":"x"}{}`), 400, "invalid_request_error"},
 		"not UTF-8":           {with("\xff\xfe\x00"), 400, "invalid_request_error"},
-		"compressed":          {messages + "Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", 415, "invalid_request_error"},
-		"too long, announced": {messages + "Content-Length: 1001\r\n\r\n", 413, "request_too_large"},
-		"too long, chunked":   {messages + "Transfer-Encoding: chunked\r\n\r\n400\r\n" + strings.Repeat("x", 1024) + "\r\n0\r\n\r\n", 413, "request_too_large"},
-		"broken chunks":       {messages + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "invalid_request_error"},
+		"compressed":          {inferHead + "Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", 415, "invalid_request_error"},
+		"too long, announced": {inferHead + "Content-Length: 1001\r\n\r\n", 413, "request_too_large"},
+		"too long, chunked":   {inferHead + "Transfer-Encoding: chunked\r\n\r\n400\r\n" + strings.Repeat("x", 1024) + "\r\n0\r\n\r\n", 413, "request_too_large"},
+		"broken chunks":       {inferHead + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "invalid_request_error"},
 		"long URL":            {"GET /" + strings.Repeat("x", 300) + " HTTP/1.1\r\nHost: localhost\r\n\r\n", 414, "request_too_large"},
 		"header flood":        {"GET /health HTTP/1.1\r\nHost: localhost\r\n" + strings.Repeat("X-Flood: "+strings.Repeat("y", 50)+"\r\n", 40) + "\r\n", 431, "request_too_large"},
 	} {
@@ -226,7 +252,7 @@ func TestModelMark(t *testing.T) {
 		"claude-x": "claude-x", "claude-x[1m]": "claude-x", "claude-x[1M]": "claude-x", "claude-x[1m][1m]": "claude-x[1m]", "x[2m]": "x[2m]", "[1m]x": "[1m]x",
 	} {
 		body := `{"model":"` + requested + `"}`
-		_, got := raw(t, url, messages+fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body))
+		_, got := raw(t, url, inferHead+fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body))
 		if want := fmt.Sprintf("%s /v1/messages %d", upstream, len(body)); got != want {
 			t.Errorf("%s: %q, want %q", requested, got, want)
 		}
@@ -328,7 +354,7 @@ func TestSlowBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	io.WriteString(conn, messages+"Content-Length: 13\r\n\r\n")
+	io.WriteString(conn, inferHead+"Content-Length: 13\r\n\r\n")
 	for _, b := range `{"model":"x"}` {
 		io.WriteString(conn, string(b))
 		time.Sleep(40 * time.Millisecond) // over 300 ms in all
@@ -339,7 +365,7 @@ func TestSlowBody(t *testing.T) {
 	}
 	response.Body.Close()
 
-	response, body := raw(t, url, messages+"Content-Length: 13\r\n\r\n{\"mod")
+	response, body := raw(t, url, inferHead+"Content-Length: 13\r\n\r\n{\"mod")
 	if response.StatusCode != http.StatusRequestTimeout {
 		t.Errorf("stalled: %d", response.StatusCode)
 	}
@@ -394,7 +420,7 @@ func TestHalfClosedClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	io.WriteString(conn, messages+"Content-Length: 13\r\n\r\n{\"model\":\"x\"}")
+	io.WriteString(conn, inferHead+"Content-Length: 13\r\n\r\n{\"model\":\"x\"}")
 	conn.(*net.TCPConn).CloseWrite()
 	if answer, _ := io.ReadAll(conn); len(answer) > 0 {
 		t.Errorf("answered %q", answer)

@@ -7,25 +7,25 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"shunt/internal/dialect/messages"
+	"shunt/internal/dialect"
 	"shunt/internal/observe"
 	"shunt/internal/upstream"
 )
 
 // infer is the life of an inference request: admitted, read, routed, served, recorded.
-func (g *Gateway) infer(w http.ResponseWriter, r *http.Request, s *running) {
+func (g *Gateway) infer(w http.ResponseWriter, r *http.Request, s *running, d dialect.Inbound, e dialect.Endpoint) {
 	record := &observe.Record{
 		Time: time.Now(), RequestID: newRequestID(),
 		Path: strings.Clone(r.URL.Path), // else the record would keep the whole request line
 	}
 	var known bool
 	record.Client, known = s.client(r.Header)
-	request := &upstream.Request{Client: s.withoutOurs(r), Path: r.URL.Path, Record: record}
+	request := &upstream.Request{Client: s.withoutOurs(r), Dialect: d, CountsTokens: e.CountsTokens, Path: r.URL.Path, Record: record}
 	request.Identify()
 	unauthenticated := s.Config.Server.Clients.Present && !known
 	if unauthenticated && s.routes == closed { // whatever the body says (AUTH-2c)
 		leaveUnread(w, r)
-		g.finish(w, record, upstream.Outcome{Failure: s.needsToken()})
+		g.finish(w, request, upstream.Outcome{Failure: s.needsToken()})
 		return
 	}
 	slot, f := g.takeSlot(unauthenticated && s.routes == mixed, s.Config.Server.Clients.Header)
@@ -34,14 +34,15 @@ func (g *Gateway) infer(w http.ResponseWriter, r *http.Request, s *running) {
 		return
 	}
 	defer slot.release()
-	g.finish(w, record, g.serve(w, s, request, &slot, unauthenticated))
+	g.finish(w, request, g.serve(w, s, request, &slot, unauthenticated))
 }
 
 // finish sends what is left to send and records the request.
-func (g *Gateway) finish(w http.ResponseWriter, record *observe.Record, outcome upstream.Outcome) {
+func (g *Gateway) finish(w http.ResponseWriter, r *upstream.Request, outcome upstream.Outcome) {
+	record := r.Record
 	if f := outcome.Failure; f != nil {
 		record.Status, record.Error = f.Status, f.Message
-		record.BytesOut = writeFailure(w, f, record.RequestID)
+		record.BytesOut = writeFailure(w, r.Dialect, f, record.RequestID)
 	}
 	record.Duration = sinceMillis(record.Time)
 	record.Bound()
@@ -57,7 +58,7 @@ func (g *Gateway) finish(w http.ResponseWriter, record *observe.Record, outcome 
 
 func (g *Gateway) serve(w http.ResponseWriter, s *running, r *upstream.Request, slot *slot, unauthenticated bool) upstream.Outcome {
 	server := &s.Config.Server
-	body, f := g.readBody(w, r.Client, s, slot)
+	body, f := g.readBody(w, r, s, slot)
 	if f != nil {
 		return upstream.Outcome{Failure: f}
 	}
@@ -65,12 +66,12 @@ func (g *Gateway) serve(w http.ResponseWriter, s *running, r *upstream.Request, 
 	defer r.Release()
 	r.Record.BytesIn = int64(len(body.Bytes()))
 
-	scan, err := messages.Scan(body.Bytes())
+	scan, err := r.Dialect.Scan(body.Bytes())
 	if err != nil {
-		return upstream.Outcome{Failure: fail(http.StatusBadRequest, messages.TypeInvalidRequest, err.Error())}
+		return upstream.Outcome{Failure: fail(http.StatusBadRequest, dialect.InvalidRequest, err.Error())}
 	}
 	if !utf8.ValidString(scan.Model) {
-		return upstream.Outcome{Failure: fail(http.StatusBadRequest, messages.TypeInvalidRequest, "model is not valid UTF-8")}
+		return upstream.Outcome{Failure: fail(http.StatusBadRequest, dialect.InvalidRequest, "model is not valid UTF-8")}
 	}
 	r.Scan = scan
 	r.Identify()
@@ -81,12 +82,12 @@ func (g *Gateway) serve(w http.ResponseWriter, s *running, r *upstream.Request, 
 	}
 	targets := s.Config.Route(scan.Model)
 	if targets[0].Model == "" {
-		return upstream.Outcome{Failure: fail(http.StatusBadRequest, messages.TypeInvalidRequest, "model is empty but for its suffix")}
+		return upstream.Outcome{Failure: fail(http.StatusBadRequest, dialect.InvalidRequest, "model is empty but for its suffix")}
 	}
 	if unauthenticated && s.spends(targets) {
 		return upstream.Outcome{Failure: s.needsToken()}
 	}
-	if r.Path == countTokensPath {
+	if r.CountsTokens {
 		targets = targets[:1] // RTE-4
 	}
 	links := make([]upstream.Link, len(targets))

@@ -8,21 +8,10 @@ import (
 	"strconv"
 	"time"
 
-	"shunt/internal/upstream"
+	"shunt/internal/dialect"
 )
 
 const listTimeout = 2 * time.Second // for the live list of models
-
-// lister is an upstream that knows its models.
-type lister interface {
-	Models(ctx context.Context, client http.Header) ([]upstream.Model, error)
-}
-
-type modelEntry struct {
-	Type        string `json:"type"`
-	ID          string `json:"id"`
-	DisplayName string `json:"display_name"`
-}
 
 // models lists the configured models and then, without repeating any, what the default provider has at present. Where that
 // cannot be had in time, the configured ones are the whole list.
@@ -32,37 +21,29 @@ func (g *Gateway) models(w http.ResponseWriter, r *http.Request, s *running) {
 		return
 	}
 	seen := map[string]bool{}
-	entries := []modelEntry{}
+	var list []dialect.Model
 	add := func(id, name string) {
 		if id != "" && !seen[id] {
 			seen[id] = true
-			entries = append(entries, modelEntry{"model", id, cmp.Or(name, id)})
+			list = append(list, dialect.Model{ID: id, DisplayName: cmp.Or(name, id)})
 		}
 	}
 	for _, m := range s.Config.Models {
 		add(m.ID, m.DisplayName)
 	}
-	if live, ok := s.Upstreams[s.Config.Server.DefaultProvider].(lister); ok {
+	d := s.dialects[0]
+	if live, ok := s.Upstreams[s.Config.Server.DefaultProvider]; ok {
 		ctx, cancel := context.WithTimeout(r.Context(), listTimeout)
 		defer cancel()
-		list, err := live.Models(ctx, s.withoutOurs(r).Header)
+		current, err := live.Models(ctx, d, s.withoutOurs(r).Header)
 		if err != nil {
 			g.Log.Debug("the live list of models is left out", "error", err)
 		}
-		for _, m := range list {
+		for _, m := range current {
 			add(m.ID, m.DisplayName)
 		}
 	}
-	answer := struct {
-		Data    []modelEntry `json:"data"`
-		HasMore bool         `json:"has_more"`
-		FirstID *string      `json:"first_id"`
-		LastID  *string      `json:"last_id"`
-	}{Data: entries}
-	if n := len(entries); n > 0 {
-		answer.FirstID, answer.LastID = &entries[0].ID, &entries[n-1].ID
-	}
-	writeJSON(w, answer)
+	writeBody(w, d.AppendModels(nil, list))
 }
 
 type routeEntry struct {
@@ -100,6 +81,10 @@ func writeJSON(w http.ResponseWriter, v any) {
 	if err != nil {
 		panic(err) // the types above cannot fail
 	}
+	writeBody(w, body)
+}
+
+func writeBody(w http.ResponseWriter, body []byte) {
 	body = append(body, '\n')
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // for HEAD too (WIRE-14)

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"shunt/internal/dialect/messages"
+	"shunt/internal/dialect"
 	"shunt/internal/upstream"
 )
 
@@ -32,7 +32,7 @@ func (g *Gateway) takeSlot(unrouted bool, header string) (slot, *upstream.Failur
 
 // busy is the failure of a request that may succeed a moment later.
 func busy(message string) *upstream.Failure {
-	return &upstream.Failure{Status: http.StatusServiceUnavailable, Type: messages.TypeOverloaded, Message: message, RetryAfter: time.Second}
+	return &upstream.Failure{Status: http.StatusServiceUnavailable, Kind: dialect.Overloaded, Message: message, RetryAfter: time.Second}
 }
 
 // routed notes that the request's route is open to it.

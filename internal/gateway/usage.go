@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"shunt/internal/dialect/messages"
+	"shunt/internal/dialect"
 	"shunt/internal/upstream"
 )
 
@@ -31,7 +31,7 @@ func (g *Gateway) oauthUsage(w http.ResponseWriter, r *http.Request, s *running)
 // holdsToken wants a client's token where none can be had, too.
 func (s *running) holdsToken(r *http.Request) *upstream.Failure {
 	if !s.Config.Server.Clients.Present {
-		return fail(http.StatusForbidden, messages.TypePermission, "this needs a token of this gateway, which has none: its operator has to set up [server.auth]")
+		return fail(http.StatusForbidden, dialect.Permission, "this needs a token of this gateway, which has none: its operator has to set up [server.auth]")
 	}
 	return s.authenticate(r.Header)
 }

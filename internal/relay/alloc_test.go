@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/internal/dialect/messages"
 	"shunt/internal/relay"
 )
 
@@ -18,7 +19,7 @@ func TestAllocationsOfEvents(t *testing.T) {
 			w := &discard{header: http.Header{}}
 			return testing.AllocsPerRun(20, func() {
 				stream := &eventByEvent{left: events}
-				result := relay.Relay(w, eventStream(stream), relay.Options{Hold: true, KeepAlive: 1e9, Idle: time.Minute, Model: model})
+				result := relay.Relay(w, eventStream(stream), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Hold: true, KeepAlive: 1e9, Idle: time.Minute, Model: model})
 				if result.Cut || result.ClientErr != nil {
 					t.Fatalf("%+v", result)
 				}

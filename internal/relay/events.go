@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"shunt/internal/dialect/messages"
+	"shunt/internal/dialect"
 	"shunt/internal/wire"
 )
 
@@ -23,13 +23,13 @@ type events struct {
 	ended    bool
 	last     time.Time // of the upstream's last byte or our last ping
 	boundary wire.Boundary
-	meter    messages.StreamMeter
+	meter    dialect.StreamMeter
 	timer    *time.Timer
 }
 
 func relayEvents(out *output, a Answer, o Options) Result {
 	out.flushEach, out.eventStream = true, true
-	s := &events{out: out, options: o, held: a.Status == http.StatusOK && (o.Hold || o.Model != ""), last: time.Now()}
+	s := &events{out: out, options: o, held: a.Status == http.StatusOK && (o.Hold || o.Model != ""), last: time.Now(), meter: o.Upstream.NewStreamMeter()}
 	pause := o.KeepAlive
 	if s.held {
 		pause = holdLimit
@@ -78,7 +78,7 @@ func (s *events) accept(p []byte, readErr error) bool {
 	} else if len(p) > 0 {
 		s.hold(p)
 	}
-	if s.out.result.Refusal != "" {
+	if s.out.result.Refusal != dialect.NoError {
 		s.end()
 		return false
 	}
@@ -120,13 +120,8 @@ func (s *events) giveUp() {
 		s.pass(s.head)
 	}
 	if between {
-		s.out.send(idleEvent(s.options.Idle))
+		s.out.send(idleEvent(s.options.Client, s.options.Idle))
 	}
-}
-
-// refuses reports whether a stream that starts with this error is a failure before the first byte (FO-11).
-func refuses(kind messages.ErrorType) bool {
-	return kind == messages.TypeOverloaded || kind == messages.TypeAPI || kind == messages.TypeRateLimit
 }
 
 // hold decides on the head so far: it is released, or refused, or held on to.
@@ -136,12 +131,10 @@ func (s *events) hold(p []byte) {
 		s.head = append(s.head, p...)
 		head = s.head
 	}
-	first, found := messages.FirstEvent(head)
-	if found && s.options.Hold && !s.begun && first.Name == "error" {
-		if kind, _, ok := messages.ParseError(first.Data); ok && refuses(kind) {
-			s.out.result.Refusal, s.out.result.Head = kind, bytes.Clone(head)
-			return
-		}
+	first, found := s.options.Upstream.FirstEvent(head)
+	if found && s.options.Hold && !s.begun && first.Failure != dialect.NoError {
+		s.out.result.Refusal, s.out.result.Head = first.Failure, bytes.Clone(head)
+		return
 	}
 	switch {
 	case found || len(head) >= HeadLimit:
@@ -155,7 +148,7 @@ func (s *events) hold(p []byte) {
 
 // pass sends the pings and comments that a head without a first event begins with, and holds the rest.
 func (s *events) pass(head []byte) {
-	first, _ := messages.FirstEvent(head)
+	first, _ := s.options.Upstream.FirstEvent(head)
 	blocks := head[:first.Start]
 	var end wire.Boundary
 	if end.Write(blocks); !end.AtEnd() {
@@ -181,12 +174,8 @@ func (s *events) release(head []byte) {
 		return
 	}
 	segments := [][]byte{head}
-	if first, found := messages.FirstEvent(head); found && first.DataSpan != (wire.Span{}) {
-		if span, ok := messages.StartModel(first.Data); ok {
-			span.Start += first.DataSpan.Start
-			span.End += first.DataSpan.Start
-			segments, _ = wire.Splice(head, wire.Edit{Span: span, With: wire.Quote(s.options.Model)})
-		}
+	if first, found := s.options.Upstream.FirstEvent(head); found && first.Model != (wire.Span{}) {
+		segments, _ = wire.Splice(head, wire.Edit{Span: first.Model, With: wire.Quote(s.options.Model)})
 	}
 	s.out.send(segments...)
 }
@@ -217,7 +206,7 @@ func (s *events) tick() {
 	}
 	if time.Since(s.last) >= s.options.KeepAlive {
 		if (s.held || s.boundary.AtEnd()) && !s.meter.Complete() {
-			s.out.send(messages.Ping)
+			s.out.send(s.options.Client.Ping())
 		}
 		s.last = time.Now()
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"shunt/internal/dialect/messages"
+	"shunt/internal/dialect"
 )
 
 // errIdle is the error of reading a body that was closed because nothing came.
@@ -84,10 +84,9 @@ func (b *watched) stop() {
 	b.timer.Stop()
 }
 
-// idleEvent is the event that ends a stream whose upstream sent nothing for so long.
-func idleEvent(d time.Duration) []byte {
+// idleEvent returns the event that ends a stream whose upstream sent nothing for so long.
+func idleEvent(client dialect.Inbound, d time.Duration) []byte {
 	seconds := strconv.FormatFloat(d.Seconds(), 'f', -1, 64)
-	message := "the upstream sent nothing for " + seconds + " seconds: the response is incomplete, and the request can be sent again"
-	event := messages.AppendError([]byte("event: error\ndata: "), messages.TypeAPI, message, "")
-	return append(event, "\n\n"...)
+	return client.AppendErrorEvent(nil, dialect.ServerError,
+		"the upstream sent nothing for "+seconds+" seconds: the response is incomplete, and the request can be sent again")
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"shunt/internal/dialect"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/relay"
 )
@@ -24,7 +25,7 @@ const idleEvent = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\
 func TestIdleUpstreams(t *testing.T) {
 	const half = "event: content_block_delta\ndata: {\"ty"
 	const theirs = "event: ping\ndata: {}\n\n"
-	ping := string(messages.Ping)
+	ping := string(messages.Dialect{}.Ping())
 	stream := func(body io.Reader) relay.Answer { return eventStream(body) }
 	compressed := func(body io.Reader) relay.Answer {
 		a := eventStream(body)
@@ -65,7 +66,7 @@ func TestIdleUpstreams(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w := newTimed()
 					body := &closed{Reader: upstreamOf(t, append(c.script[:len(c.script):len(c.script)], silence{})...)}
-					result := relay.Relay(w, c.answer(body), relay.Options{KeepAlive: 45 * time.Second, Idle: time.Minute, Hold: pooled, Model: model})
+					result := relay.Relay(w, c.answer(body), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, KeepAlive: 45 * time.Second, Idle: time.Minute, Hold: pooled, Model: model})
 					want := c.want
 					if model != "" {
 						want = strings.Replace(want, "claude-x", model, 1)
@@ -99,7 +100,7 @@ func TestIdleWhileHeld(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newTimed()
 				committed := 0
-				result := relay.Relay(w, eventStream(upstreamOf(t, c.sent, silence{})), relay.Options{
+				result := relay.Relay(w, eventStream(upstreamOf(t, c.sent, silence{})), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{},
 					Idle: 1500 * time.Millisecond, Hold: true, Model: model, Commit: func(http.Header) { committed++ },
 				})
 				if w.Body.String() != c.want || committed != 1 || !w.Flushed || !result.Idle || !result.Cut || !result.Broken {
@@ -115,7 +116,7 @@ func TestIdleCountsReadsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTimed()
 		slow := &slowClient{timed: w, pause: 10 * time.Minute}
-		result := relay.Relay(slow, eventStream(upstreamOf(t, start, delta, 59*time.Second, final)), relay.Options{Idle: time.Minute})
+		result := relay.Relay(slow, eventStream(upstreamOf(t, start, delta, 59*time.Second, final)), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Idle: time.Minute})
 		if result.Idle || result.Cut || w.Body.String() != start+delta+final {
 			t.Errorf("%+v: %q", result, w.Body)
 		}
@@ -127,7 +128,7 @@ func TestIdleUpstreamInTime(t *testing.T) {
 	for limit, pause := range map[time.Duration]time.Duration{0: 100 * time.Hour, time.Minute: 59 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newTimed()
-			result := relay.Relay(w, eventStream(upstreamOf(t, pause, start, pause, final, pause)), relay.Options{Idle: limit})
+			result := relay.Relay(w, eventStream(upstreamOf(t, pause, start, pause, final, pause)), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Idle: limit})
 			if result.Idle || result.Cut || w.Body.String() != start+final {
 				t.Errorf("%+v: %q", result, w.Body)
 			}
@@ -143,12 +144,12 @@ func TestStreamErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		body  io.Reader
 		state int
-		kind  messages.ErrorType
+		kind  string
 	}{
-		"in the middle": {strings.NewReader(start + delta + event), 200, messages.TypeOverloaded},
-		"byte by byte":  {&drip{text: start + delta + event}, 200, messages.TypeOverloaded},
-		"then aborted":  {upstreamOf(t, start+event, broken), 200, messages.TypeOverloaded},
-		"first":         {strings.NewReader(strings.Replace(event, "overloaded", "invalid_request", 1)), 200, messages.TypeInvalidRequest},
+		"in the middle": {strings.NewReader(start + delta + event), 200, string(messages.TypeOverloaded)},
+		"byte by byte":  {&drip{text: start + delta + event}, 200, string(messages.TypeOverloaded)},
+		"then aborted":  {upstreamOf(t, start+event, broken), 200, string(messages.TypeOverloaded)},
+		"first":         {strings.NewReader(strings.Replace(event, "overloaded", "invalid_request", 1)), 200, string(messages.TypeInvalidRequest)},
 		"none":          {strings.NewReader(start + delta + final), 200, ""},
 		"not a 200":     {strings.NewReader(start + event), 500, ""},
 	} {
@@ -160,7 +161,7 @@ func TestStreamErrors(t *testing.T) {
 			}
 			a := eventStream(c.body)
 			a.Status = c.state
-			if result := relay.Relay(newTimed(), a, relay.Options{Hold: hold}); result.StreamError != c.kind || result.Refusal != "" || result.Cut {
+			if result := relay.Relay(newTimed(), a, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Hold: hold}); result.StreamError != c.kind || result.Refusal != dialect.NoError || result.Cut {
 				t.Errorf("%s, hold %v: %+v", name, hold, result)
 			}
 		}

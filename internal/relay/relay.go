@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"shunt/internal/dialect/messages"
+	"shunt/internal/dialect"
 	"shunt/internal/wire"
 )
 
@@ -35,6 +35,9 @@ type Answer struct {
 
 // Options say how an answer is relayed.
 type Options struct {
+	// Client is the dialect that the client reads, Upstream the one of the response.
+	Client   dialect.Inbound
+	Upstream dialect.Outbound
 	// KeepAlive is the silence after which a ping goes into an event stream (WIRE-12); 0 is never.
 	KeepAlive time.Duration
 	// Idle is how long the upstream may take for the next byte of the body (WIRE-12b); 0 is no limit. After that the body is
@@ -52,18 +55,17 @@ type Options struct {
 type Result struct {
 	// Refusal is the error type of a held stream's first event. Then nothing was sent, Commit did not run, Head holds
 	// what was read and the rest is still in the body.
-	Refusal messages.ErrorType
+	Refusal dialect.ErrorKind
 	Head    []byte
 
 	FirstByte time.Time // when the first byte of the body went out; zero if none did
 	Sent      int64     // body bytes
-	Usage     messages.Usage
+	Usage     dialect.Usage
 	// Cut says that the answer ended before it was complete (FO-9). Broken says that the upstream's connection failed, so
 	// that the client's must not be ended as if all were well. Idle says that Options.Idle is why.
 	Cut, Broken, Idle bool
-	// StreamError is the type of an error event in a plain event stream of status 200, as [messages.StreamMeter.Failure]
-	// returns it.
-	StreamError messages.ErrorType
+	// StreamError is the type of an error event in a plain event stream of status 200, as [dialect.StreamMeter] returns it.
+	StreamError string
 	// ClientErr is the failure to write to the client.
 	ClientErr error
 }
@@ -98,9 +100,9 @@ func Relay(w http.ResponseWriter, a Answer, o Options) Result {
 		out.send()
 		return copyBody(out, a.Body, nil)
 	case plain && o.Model != "" && a.Status == http.StatusOK:
-		return relayRestored(out, a, o.Model)
+		return relayRestored(out, a, o)
 	case plain:
-		return relayBytes(out, a.Body, new(messages.AnswerMeter))
+		return relayBytes(out, a.Body, o.Upstream.NewMeter())
 	default:
 		return relayBytes(out, a.Body, nil)
 	}
@@ -174,18 +176,13 @@ func (out *output) ended(err error) {
 	out.result.Idle = err == errIdle
 }
 
-type meter interface {
-	Write(p []byte)
-	Usage() messages.Usage
-}
-
 // relayBytes relays a body that is not looked into, except to count its tokens.
-func relayBytes(out *output, body io.Reader, m meter) Result {
+func relayBytes(out *output, body io.Reader, m dialect.Meter) Result {
 	out.head()
 	return copyBody(out, body, m)
 }
 
-func copyBody(out *output, body io.Reader, m meter) Result {
+func copyBody(out *output, body io.Reader, m dialect.Meter) Result {
 	buf := bufferPool.Get().(*[bufferSize]byte)
 	defer bufferPool.Put(buf)
 	for {
@@ -215,8 +212,8 @@ const bufferSize = 32 << 10
 var bufferPool = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
 // relayRestored relays a JSON answer with its model put back: the head is read until the model is found.
-func relayRestored(out *output, a Answer, model string) Result {
-	m := new(messages.AnswerMeter)
+func relayRestored(out *output, a Answer, o Options) Result {
+	m := o.Upstream.NewMeter()
 	head := make([]byte, 0, 4<<10)
 	var failed error
 	var span wire.Span
@@ -227,11 +224,11 @@ func relayRestored(out *output, a Answer, model string) Result {
 		}
 		n, err := a.Body.Read(head[len(head):min(cap(head), HeadLimit)])
 		head, failed = head[:len(head)+n], err
-		span, found = messages.AnswerModel(head)
+		span, found = o.Upstream.ResponseModel(head)
 	}
 	segments := [][]byte{head}
 	if found {
-		edit := wire.Edit{Span: span, With: wire.Quote(model)}
+		edit := wire.Edit{Span: span, With: wire.Quote(o.Model)}
 		out.grown = len(edit.With) - (span.End - span.Start)
 		segments, _ = wire.Splice(head, edit)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"shunt/internal/dialect"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/relay"
 )
@@ -93,7 +94,7 @@ func TestStreamIsRelayedAsItArrives(t *testing.T) {
 		w := newTimed()
 		chunks := []any{start[:10], start[10:], delta, "event: unknown\r\n", "data: x\r\n\r\n", final, ": trailing bytes"}
 		committed := 0
-		result := relay.Relay(w, eventStream(upstreamOf(t, chunks...)), relay.Options{
+		result := relay.Relay(w, eventStream(upstreamOf(t, chunks...)), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{},
 			Hold: hold, KeepAlive: time.Hour, Commit: func(h http.Header) { committed++; h.Set("X-From", "commit") },
 		})
 		whole := start + delta + "event: unknown\r\ndata: x\r\n\r\n" + final + ": trailing bytes"
@@ -106,7 +107,7 @@ func TestStreamIsRelayedAsItArrives(t *testing.T) {
 		if result.Cut || result.Broken || result.ClientErr != nil || result.Sent != int64(len(whole)) {
 			t.Errorf("hold %v: %+v", hold, result)
 		}
-		if want := (messages.Usage{Input: 7, Output: 5, Known: true}); result.Usage != want {
+		if want := (dialect.Usage{Input: 7, Output: 5, Known: true}); result.Usage != want {
 			t.Errorf("hold %v: usage %+v", hold, result.Usage)
 		}
 		if !w.Flushed || len(w.writes) < 5 {
@@ -120,32 +121,32 @@ func TestHoldSeesTheFirstEvent(t *testing.T) {
 	event := func(kind string) string {
 		return "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"" + kind + "\",\"message\":\"m\"}}\n\n"
 	}
-	ping := string(messages.Ping)
+	ping := string(messages.Dialect{}.Ping())
 	for _, c := range []struct {
 		name, body string
-		refusal    messages.ErrorType
+		refusal    dialect.ErrorKind
 	}{
-		{"overloaded", event("overloaded_error"), messages.TypeOverloaded},
-		{"api", event("api_error"), messages.TypeAPI},
-		{"rate limit", event("rate_limit_error"), messages.TypeRateLimit},
-		{"after pings and comments", ": hello\n\n" + ping + ping + event("overloaded_error"), messages.TypeOverloaded},
-		{"about the request", event("invalid_request_error"), ""},
-		{"not first", start + event("overloaded_error"), ""},
-		{"no JSON", "event: error\ndata: overloaded_error\n\n", ""},
-		{"nothing at all", "", ""},
-		{"unfinished", "event: error\ndata: {", ""},
+		{"overloaded", event("overloaded_error"), dialect.Overloaded},
+		{"api", event("api_error"), dialect.ServerError},
+		{"rate limit", event("rate_limit_error"), dialect.RateLimit},
+		{"after pings and comments", ": hello\n\n" + ping + ping + event("overloaded_error"), dialect.Overloaded},
+		{"about the request", event("invalid_request_error"), dialect.NoError},
+		{"not first", start + event("overloaded_error"), dialect.NoError},
+		{"no JSON", "event: error\ndata: overloaded_error\n\n", dialect.NoError},
+		{"nothing at all", "", dialect.NoError},
+		{"unfinished", "event: error\ndata: {", dialect.NoError},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newTimed()
 			committed := false
-			result := relay.Relay(w, eventStream(upstreamOf(t, c.body)), relay.Options{Hold: true, Commit: func(http.Header) { committed = true }})
+			result := relay.Relay(w, eventStream(upstreamOf(t, c.body)), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Hold: true, Commit: func(http.Header) { committed = true }})
 			if result.Refusal != c.refusal {
-				t.Fatalf("refusal %q", result.Refusal)
+				t.Fatalf("refusal %v", result.Refusal)
 			}
-			if refused := c.refusal != ""; refused == committed || refused != (w.Body.Len() == 0 && c.body != "") {
+			if refused := c.refusal != dialect.NoError; refused == committed || refused != (w.Body.Len() == 0 && c.body != "") {
 				t.Errorf("committed %v, relayed %q", committed, w.Body)
 			}
-			if c.refusal != "" && string(result.Head) != c.body {
+			if c.refusal != dialect.NoError && string(result.Head) != c.body {
 				t.Errorf("head %q", result.Head)
 			}
 		})
@@ -158,7 +159,7 @@ func TestHoldIsBounded(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newTimed()
 			var released time.Duration
-			relay.Relay(w, eventStream(upstreamOf(t, ": wait\n\n", 50*time.Second, start+final)), relay.Options{
+			relay.Relay(w, eventStream(upstreamOf(t, ": wait\n\n", 50*time.Second, start+final)), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{},
 				Hold: true, KeepAlive: keepAlive, Commit: func(http.Header) { released = time.Since(w.began) },
 			})
 			if released != bound {
@@ -169,7 +170,7 @@ func TestHoldIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTimed()
 		long := ": " + strings.Repeat("x", 70<<10)
-		relay.Relay(w, eventStream(upstreamOf(t, long, time.Second, start)), relay.Options{Hold: true})
+		relay.Relay(w, eventStream(upstreamOf(t, long, time.Second, start)), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Hold: true})
 		if w.at[0] != 0 || w.Body.Len() != len(long)+len(start) {
 			t.Errorf("first write after %v, %d bytes", w.at[0], w.Body.Len())
 		}
@@ -182,8 +183,8 @@ func TestPings(t *testing.T) {
 		w := newTimed()
 		relay.Relay(w, eventStream(upstreamOf(t,
 			25*time.Second, start, 25*time.Second, delta[:20], 35*time.Second, delta[20:], 9*time.Second, final, 60*time.Second,
-		)), relay.Options{KeepAlive: 10 * time.Second})
-		ping := string(messages.Ping)
+		)), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, KeepAlive: 10 * time.Second})
+		ping := string(messages.Dialect{}.Ping())
 		want := []string{ping, ping, start, ping, ping, delta[:20], delta[20:], final}
 		at := []int{10, 20, 25, 35, 45, 50, 85, 94}
 		if len(w.writes) != len(want) {
@@ -197,7 +198,7 @@ func TestPings(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		w := newTimed()
-		relay.Relay(w, eventStream(upstreamOf(t, start, time.Hour, final)), relay.Options{})
+		relay.Relay(w, eventStream(upstreamOf(t, start, time.Hour, final)), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}})
 		if w.Body.String() != start+final {
 			t.Errorf("keep-alive off: %q", w.Body)
 		}
@@ -206,7 +207,7 @@ func TestPings(t *testing.T) {
 		w := newTimed()
 		a := eventStream(upstreamOf(t, start, time.Hour, final))
 		a.Header.Set("Content-Encoding", "gzip")
-		relay.Relay(w, a, relay.Options{KeepAlive: time.Second, Hold: true, Model: "m"})
+		relay.Relay(w, a, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, KeepAlive: time.Second, Hold: true, Model: "m"})
 		if w.Body.String() != start+final || w.Header().Get("X-Accel-Buffering") != "no" {
 			t.Errorf("compressed: %q", w.Body)
 		}
@@ -221,7 +222,7 @@ func TestModelIsRestored(t *testing.T) {
 		w := newTimed()
 		a := jsonAnswer(answer)
 		a.Body = closable(body)
-		result := relay.Relay(w, a, relay.Options{Model: model})
+		result := relay.Relay(w, a, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Model: model})
 		want := strings.Replace(answer, `"claude-x"`, `"`+model+`"`, 1)
 		if w.Body.String() != want {
 			t.Errorf("%s: %s", name, w.Body)
@@ -229,13 +230,13 @@ func TestModelIsRestored(t *testing.T) {
 		if w.Header().Get("Content-Length") != strconv.Itoa(len(want)) {
 			t.Errorf("%s: content-length %s of %d", name, w.Header().Get("Content-Length"), len(want))
 		}
-		if result.Usage != (messages.Usage{Input: 3, Output: 4, Known: true}) {
+		if result.Usage != (dialect.Usage{Input: 3, Output: 4, Known: true}) {
 			t.Errorf("%s: usage %+v", name, result.Usage)
 		}
 	}
 
 	w := newTimed()
-	relay.Relay(w, eventStream(upstreamOf(t, start[:30], start[30:]+delta, final)), relay.Options{Model: model})
+	relay.Relay(w, eventStream(upstreamOf(t, start[:30], start[30:]+delta, final)), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Model: model})
 	if want := strings.Replace(start, "claude-x", model, 1) + delta + final; w.Body.String() != want {
 		t.Errorf("stream: %s", w.Body)
 	}
@@ -249,7 +250,7 @@ func TestModelIsRestored(t *testing.T) {
 		var sent bytes.Buffer
 		a.Body = closable(io.TeeReader(a.Body, &sent))
 		w := newTimed()
-		relay.Relay(w, a, relay.Options{Model: model})
+		relay.Relay(w, a, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Model: model})
 		if w.Body.String() != sent.String() || w.Header().Get("Content-Length") != strconv.Itoa(sent.Len()) {
 			t.Errorf("%s: changed", name)
 		}
@@ -263,7 +264,7 @@ func TestModelOfALateStart(t *testing.T) {
 	const theirs = "event: ping\ndata: {}\n\n"
 	const refusal = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"m\"}}\n\n"
 	restored := strings.Replace(start, "claude-x", model, 1)
-	ping := string(messages.Ping)
+	ping := string(messages.Dialect{}.Ping())
 	for _, c := range []struct {
 		name      string
 		keepAlive int // seconds
@@ -282,10 +283,10 @@ func TestModelOfALateStart(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newTimed()
-			result := relay.Relay(w, eventStream(upstreamOf(t, c.script...)), relay.Options{
+			result := relay.Relay(w, eventStream(upstreamOf(t, c.script...)), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{},
 				KeepAlive: time.Duration(c.keepAlive) * time.Second, Hold: true, Model: model,
 			})
-			if result.Refusal != "" {
+			if result.Refusal != dialect.NoError {
 				t.Fatalf("%s: refused after it had begun", c.name)
 			}
 			got := map[int]string{}
@@ -325,7 +326,7 @@ func TestCutAnswers(t *testing.T) {
 		{"JSON broken", relay.Answer{Status: 200, Header: http.Header{}, Body: closable(upstreamOf(t, "{", broken)), Length: 9}, true, true},
 		{"JSON whole", jsonAnswer("{}"), false, false},
 	} {
-		result := relay.Relay(newTimed(), c.answer, relay.Options{Hold: true})
+		result := relay.Relay(newTimed(), c.answer, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Hold: true})
 		if result.Cut != c.cut || result.Broken != c.broken {
 			t.Errorf("%s: %+v", c.name, result)
 		}
@@ -335,7 +336,7 @@ func TestCutAnswers(t *testing.T) {
 // FO-5: a client that cannot be written to ends the relay.
 func TestClientGone(t *testing.T) {
 	for _, a := range []relay.Answer{eventStream(upstreamOf(t, start, delta, delta)), {Status: 200, Header: http.Header{}, Body: closable(upstreamOf(t, "a", "b")), Length: -1}} {
-		result := relay.Relay(deaf{httptest.NewRecorder()}, a, relay.Options{})
+		result := relay.Relay(deaf{httptest.NewRecorder()}, a, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}})
 		if result.ClientErr == nil || result.Broken {
 			t.Errorf("%+v", result)
 		}
@@ -349,7 +350,7 @@ func (deaf) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 // WIRE-10: a content type that the upstream did not send is not made up.
 func TestNoInventedContentType(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		relay.Relay(w, relay.Answer{Status: 200, Header: http.Header{}, Body: closable(strings.NewReader("<html>")), Length: 6}, relay.Options{})
+		relay.Relay(w, relay.Answer{Status: 200, Header: http.Header{}, Body: closable(strings.NewReader("<html>")), Length: 6}, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}})
 	}))
 	defer server.Close()
 	defer server.Client().CloseIdleConnections()
@@ -371,7 +372,7 @@ func TestBackPressure(t *testing.T) {
 		client := &pipeWriter{httptest.NewRecorder(), w}
 		done := make(chan struct{})
 		go func() {
-			relay.Relay(client, eventStream(source), relay.Options{KeepAlive: time.Second})
+			relay.Relay(client, eventStream(source), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, KeepAlive: time.Second})
 			close(done)
 		}()
 		synctest.Wait()
@@ -412,7 +413,7 @@ func TestHeadOfACompressedStream(t *testing.T) {
 		return copy(p, "bytes"), nil
 	}))
 	a.Header.Set("Content-Encoding", "gzip")
-	if relay.Relay(w, a, relay.Options{}); w.Body.String() != "bytes" || reads != 2 {
+	if relay.Relay(w, a, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}}); w.Body.String() != "bytes" || reads != 2 {
 		t.Errorf("%q after %d reads", w.Body, reads)
 	}
 }

@@ -288,9 +288,9 @@ func TestDamageIsFound(t *testing.T) {
 		"a lost block start":               {answer: dropEvent("content_block_start", 1)},
 		"a lost message_delta":             {answer: dropEvent("message_delta", 0)},
 		"a lost message_start":             {answer: dropEvent("message_start", 0)},
-		"a ping inside an event":           {answer: replace("event: message_delta\n", "event: message_delta\n"+string(messages.Ping))},
+		"a ping inside an event":           {answer: replace("event: message_delta\n", "event: message_delta\n"+string(messages.Dialect{}.Ping()))},
 		"a ping that is another event":     {answer: replace("event: ping", "event: message_stop")},
-		"an event after the end":           {answer: func(_ http.Header, b []byte) []byte { return append(b, messages.Ping...) }},
+		"an event after the end":           {answer: func(_ http.Header, b []byte) []byte { return append(b, messages.Dialect{}.Ping()...) }},
 		"a second start":                   {answer: replace("event: content_block_start", "event: message_start\ndata: {\"type\":\"message_start\"}\n\nevent: content_block_start")},
 		"a ping with other data":           {answer: replace(`{"type": "ping"}`, `{"type": "pong"}`)},
 		"a second message_delta":           {answer: replace("event: message_stop", "event: message_delta\ndata: {\"type\":\"message_delta\"}\n\nevent: message_stop")},
@@ -324,8 +324,8 @@ func TestHarmlessChanges(t *testing.T) {
 			},
 			answer: func(_ http.Header, b []byte) []byte {
 				b = bytes.Replace(b, []byte("claude-opus-4-5"), []byte("claude-sonnet-4-5"), 1)
-				b = bytes.Replace(b, []byte("event: message_delta"), append(bytes.Clone(messages.Ping), ": comment\n\nevent: message_delta"...), 1)
-				return append(bytes.Clone(messages.Ping), b...)
+				b = bytes.Replace(b, []byte("event: message_delta"), append(bytes.Clone(messages.Dialect{}.Ping()), ": comment\n\nevent: message_delta"...), 1)
+				return append(bytes.Clone(messages.Dialect{}.Ping()), b...)
 			},
 		}
 		pings := 0

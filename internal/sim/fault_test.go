@@ -148,7 +148,7 @@ func TestStreamFaults(t *testing.T) {
 
 		r.Inject("a", sim.ErrorStream(messages.TypeOverloaded).Times(1))
 		got = r.do("a", sim.MessagesPath, streamBody)
-		got.want(r, 200, string(messages.Ping)+"event: error\ndata: {", "overloaded_error")
+		got.want(r, 200, string(messages.Dialect{}.Ping())+"event: error\ndata: {", "overloaded_error")
 		r.wantLimits(got, "allowed allowed allowed allowed")
 		if got := got.Header.Get("Content-Type"); !strings.HasPrefix(got, "text/event-stream") {
 			r.Errorf("content-type %q", got)

@@ -42,7 +42,7 @@ func (m message) events(deltaTokens int) []event {
 		}
 		events = append(events, newEvent("content_block_start", object{"type": "content_block_start", "index": i, "content_block": first}))
 		if i == 0 {
-			events = append(events, event{raw: messages.Ping})
+			events = append(events, event{raw: messages.Dialect{}.Ping()})
 		}
 		left := b.tokens
 		for _, piece := range pieces(*text, deltaTokens) {
@@ -122,7 +122,7 @@ func (x *exchange) errorStream(kind messages.ErrorType) {
 	if !ok {
 		return
 	}
-	raw := append(slices.Clone(messages.Ping), "event: error\ndata: "...)
+	raw := append(slices.Clone(messages.Dialect{}.Ping()), "event: error\ndata: "...)
 	raw = append(messages.AppendError(raw, f.kind, f.message, x.id), "\n\n"...)
 	if out.write(raw) == nil && out.close() == nil {
 		x.outcome = Complete

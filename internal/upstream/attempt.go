@@ -1,12 +1,14 @@
 package upstream
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"time"
 
 	"shunt/internal/account"
-	"shunt/internal/dialect/messages"
+	"shunt/internal/dialect"
+	"shunt/internal/family"
 	"shunt/internal/http1"
 	"shunt/internal/observe"
 	"shunt/internal/pool"
@@ -40,11 +42,11 @@ const soonAfter = time.Second
 func (a *attempt) mayRepeat(r reply) bool {
 	once := !a.resent && !a.refreshed
 	switch r.class {
-	case hostDown, throttled:
+	case family.HostDown, family.Throttled:
 		return once
-	case unreachable:
+	case family.Unreachable:
 		return once && mayResend(r.failure)
-	case unauthorized:
+	case family.Unauthorized:
 		return !a.refreshed && a.account.Refreshable()
 	}
 	return false
@@ -58,7 +60,7 @@ func mayResend(f *http1.SendError) bool {
 type reply struct {
 	answered bool
 	Outcome
-	class   class
+	class   family.Class
 	kept    *kept            // nil when no response came
 	failure *http1.SendError // of class unreachable
 	cause   string           // why no response came
@@ -67,15 +69,13 @@ type reply struct {
 // ask sends the request to the upstream once.
 func (x *exchange) ask(a *attempt) reply {
 	set := make([]field, 0, 2)
-	if beta, changed := betas(x.r.Client.Header, oauthBeta); changed {
-		set = append(set, beta)
-	}
+	set = x.appendItems(set, x.r.Client.Header)
 	if x.r.Scan.Stream || x.r.restore() != "" {
 		set = append(set, plainAnswer)
 	}
 	a.sent = x.clock.Now()
 	x.r.call(a.Name)
-	response, err := x.send(x.r, call{credential: Bearer(a.token), set: set, edits: x.r.edits(a.account.UUID()), fresh: a.fresh})
+	response, err := x.send(x.r, call{credential: Bearer(a.token), set: set, edits: x.r.edits(x.family.Dialect, a.account.UUID()), fresh: a.fresh})
 	x.r.heard(response, err)
 	switch {
 	case x.r.gone():
@@ -92,34 +92,39 @@ func (x *exchange) ask(a *attempt) reply {
 		return reply{class: class, failure: failure, cause: cause(err)}
 	}
 
-	limits := messages.ParseRateLimit(response.Header)
+	signal := x.family.Quota(response.Header)
 	if !x.counting {
-		x.scheduler.Observe(a.Key, pool.Outcome{Sent: a.sent, Fable: x.fable, Signal: signal(limits)})
+		x.scheduler.Observe(a.Key, pool.Outcome{Sent: a.sent, Fable: x.scope != "", Signal: signal})
 	}
-	class := inspect(classify(response.Status, limits, x.fable || x.advisor), response)
-	relays := claudeRules[class].then == relayIt
+	class := x.family.Classify(family.Response{
+		Status: response.Status, Header: response.Header, Quota: signal, Scope: cmp.Or(x.scope, x.toolScope),
+		Body: func() []byte { return decoded(response.Header, peek(response)) },
+	})
+	relays := x.family.Rules[class].Then == family.Relay
 	final := !x.r.chained || tellingOf(response.Status) == stops
-	x.r.meant(class, relays && final)
+	x.r.meant(x.reason(class), relays && final)
 	if !relays {
-		return reply{class: class, kept: keep(response)}
+		return reply{class: class, kept: keep(x.family, response)}
 	}
 	if !final {
-		return reply{answered: true, Outcome: x.relayKept(a, keep(response))}
+		return reply{answered: true, Outcome: x.relayKept(a, keep(x.family, response))}
 	}
 	return x.relay(a, class, response)
 }
 
 // relay sends a response to the client, unless it is a stream that begins with a refusal (FO-11).
-func (x *exchange) relay(a *attempt, class class, response *http1.Response) reply {
+func (x *exchange) relay(a *attempt, class family.Class, response *http1.Response) reply {
 	answer := relay.Answer{Status: response.Status, Header: response.Header, Body: response.Body, Length: response.Length}
 	result := relay.Relay(x.w, answer, relay.Options{
+		Client:    x.r.Dialect,
+		Upstream:  x.family.Dialect,
 		KeepAlive: x.r.Times.KeepAlive,
 		Idle:      x.r.Times.Idle,
 		Hold:      true,
 		Model:     x.r.restore(),
 		Commit: func(h http.Header) {
 			x.writeHeader(h, response.Header, a)
-			if class == success {
+			if class == family.Success {
 				x.succeed(a)
 			} else {
 				x.selection.Release() // RMP-3
@@ -127,10 +132,10 @@ func (x *exchange) relay(a *attempt, class class, response *http1.Response) repl
 			x.r.Release()
 		},
 	})
-	if result.Refusal != "" {
-		class, status := classifyRefusal(result.Refusal)
-		x.r.meant(class, false)
-		return reply{class: class, kept: keepRefused(response, result.Head, status)}
+	if result.Refusal != dialect.NoError {
+		class, status := family.ClassifyEvent(result.Refusal)
+		x.r.meant(x.reason(class), false)
+		return reply{class: class, kept: keepRefused(x.family, response, result.Head, status)}
 	}
 	response.Body.Close()
 	x.r.record(response.Status, result)
@@ -144,12 +149,12 @@ func (x *exchange) succeed(a *attempt) {
 	if x.counting {
 		return
 	}
-	x.selection.Observe(a.Candidate, pool.Outcome{Sent: a.sent, Fable: x.fable, Event: claudeRules[success].event})
+	x.selection.Observe(a.Candidate, pool.Outcome{Sent: a.sent, Fable: x.scope != "", Event: x.family.Rules[family.Success].Event})
 	if move, moved := x.selection.Served(a.Candidate, a.detour); moved {
 		x.r.Record.Move = &observe.Move{From: move.From, To: move.To, Reason: string(move.Reason)}
 		x.log.Info("session moved", "provider", x.name, "session", x.r.Session.String(), "from", move.From, "to", move.To, "reason", move.Reason)
 	}
-	if x.selection.Moved() && losesThinking(x.r) && x.selection.WarnMoved() {
+	if x.selection.Moved() && x.losesReasoning() && x.selection.WarnMoved() {
 		x.log.Warn("this session has moved between accounts: the model responds without its earlier reasoning",
 			"provider", x.name, "session", x.r.Session.String(), "account", a.Name, "model", x.r.Model)
 	}

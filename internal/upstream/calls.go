@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"shunt/internal/family"
 	"shunt/internal/http1"
 	"shunt/internal/observe"
 )
@@ -41,9 +42,9 @@ func (r *Request) heard(response *http1.Response, err error) {
 }
 
 // meant notes what the response of the latest call means, and whether it goes to the client as it comes.
-func (r *Request) meant(class class, relayed bool) {
+func (r *Request) meant(class string, relayed bool) {
 	c := &r.Record.Calls[len(r.Record.Calls)-1]
-	c.Result = class.String()
+	c.Result = class
 	if !relayed {
 		c.Took = time.Since(c.Began)
 	}
@@ -51,7 +52,7 @@ func (r *Request) meant(class class, relayed bool) {
 
 // streamFailed records that the response of the latest call, which was relayed, has an error event: it is not a success (OBS-1).
 func (r *Request) streamFailed() {
-	if c := &r.Record.Calls[len(r.Record.Calls)-1]; c.Result == success.String() {
+	if c := &r.Record.Calls[len(r.Record.Calls)-1]; c.Result == family.Success.String() {
 		c.Result = observe.ResultStreamError
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"shunt/internal/dialect/messages"
+	"shunt/internal/dialect"
 	"shunt/internal/observe"
 	"shunt/internal/relay"
 )
@@ -49,7 +49,7 @@ func ServeChain(w http.ResponseWriter, r *Request, links []Link) Outcome {
 	}
 	if best.telling() <= unheard {
 		return Outcome{Failure: &Failure{
-			Status: http.StatusBadGateway, Type: messages.TypeAPI, Message: fmt.Sprintf("all upstreams failed (%d attempted)", len(links)),
+			Status: http.StatusBadGateway, Kind: dialect.ServerError, Message: fmt.Sprintf("all upstreams failed (%d attempted)", len(links)),
 		}}
 	}
 	r.Record.Provider = provider
@@ -62,14 +62,9 @@ func ServeChain(w http.ResponseWriter, r *Request, links []Link) Outcome {
 // TakesClient reports whether the client's own credential goes to a link of a chain: to the first, if it passes credentials
 // through, and to another such one of the same origin if the first passes them too (CHN-4).
 func TakesClient(links []Link, i int) bool {
-	first, firstPasses := passing(links[0].Upstream)
-	this, passes := passing(links[i].Upstream)
-	return passes && (i == 0 || firstPasses && origin(first.base) == origin(this.base))
-}
-
-func passing(u Upstream) (s *Single, passes bool) {
-	s, ok := u.(*Single)
-	return s, ok && s.passes()
+	first, firstPasses := links[0].Upstream.PassesTo()
+	this, passes := links[i].Upstream.PassesTo()
+	return passes && (i == 0 || firstPasses && first == this)
 }
 
 func origin(u *url.URL) string {
@@ -127,7 +122,7 @@ func (o *Outcome) recoversBefore(other *Outcome) bool {
 
 func (o *Outcome) recovery() (time.Duration, bool) {
 	if o.held != nil {
-		return recovery(o.held.header, time.Now())
+		return o.held.recovery(time.Now())
 	}
 	return o.Failure.RetryAfter, true
 }
@@ -158,7 +153,7 @@ func (r *Request) relay(w http.ResponseWriter, h *held) Outcome {
 	if r.gone() {
 		return Outcome{}
 	}
-	result := relay.Relay(w, h.answer(), relay.Options{Commit: h.commit})
+	result := relay.Relay(w, h.answer(), relay.Options{Client: r.Dialect, Upstream: h.family.Dialect, Commit: h.commit})
 	r.record(h.status, result)
 	return Outcome{Broken: result.Broken}
 }

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"testing"
 
+	"shunt/internal/family/claude"
 	"shunt/internal/secret"
 )
 
@@ -59,5 +60,5 @@ func single(t *testing.T, base string, c Credential) *Single {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewSingle("x", u, c, NewTransport(nil))
+	return NewSingle("x", u, c, &claude.Family, NewTransport(nil))
 }

@@ -7,19 +7,21 @@ import (
 	"strings"
 	"time"
 
-	"shunt/internal/dialect/messages"
+	"shunt/internal/dialect"
+	"shunt/internal/family"
+	"shunt/internal/wire"
 )
 
 // informs ranks the classes of the responses that a request collected, the most informative highest (FO-8). A class without a
 // rank has no response that a client may see: there was none, it is about the pool's own credential (FO-8b), or it is a web
 // page of the provider's front proxy.
-var informs = [classes]uint8{
-	requestUnauthorized: 1, serverError: 2, overloaded: 3, throttled: 4, fableRejected: 5, rejected: 5,
+var informs = [family.Classes]uint8{
+	family.RequestUnauthorized: 1, family.ServerError: 2, family.Overloaded: 3, family.Throttled: 4, family.ScopeRejected: 5, family.Rejected: 5,
 }
 
 // collect keeps a response if it is more informative than the one kept so far. Of several quota rejections, that is the one
 // whose account recovers soonest; of others of one rank, the latest.
-func (x *exchange) collect(class class, k *kept) {
+func (x *exchange) collect(class family.Class, k *kept) {
 	if k == nil || informs[class] == 0 {
 		return
 	}
@@ -28,43 +30,26 @@ func (x *exchange) collect(class class, k *kept) {
 	case best == nil, informs[class] > informs[best.class]:
 	case informs[class] < informs[best.class]:
 		return
-	case isQuota(class) && x.rejectionEnds(k) >= x.rejectionEnds(best):
+	case class.IsQuota() && x.rejectionEnds(k) >= x.rejectionEnds(best):
 		return
 	}
 	x.best = k
 }
 
-func isQuota(c class) bool { return c == rejected || c == fableRejected }
-
 // rejectionEnds returns how long it takes until the account behind a quota rejection serves again; if the response does not
 // say, it is the length of the account's cooldown.
 func (x *exchange) rejectionEnds(k *kept) time.Duration {
-	if wait, known := recovery(k.header, x.clock.Now()); known {
+	if wait, known := k.recovery(x.clock.Now()); known {
 		return wait
 	}
-	return claudeRules[rejected].cooldown.otherwise
-}
-
-// recovery returns how long, according to a 429, it takes until its sender serves again: its retry-after, or else the time
-// until the last reset of the windows that reject.
-func recovery(h http.Header, now time.Time) (wait time.Duration, known bool) {
-	if after, ok := messages.RetryAfter(h, now); ok {
-		return after, true
-	}
-	limits := messages.ParseRateLimit(h)
-	for _, w := range limits.Windows {
-		if w.Status == statusRejected && w.Reset != 0 {
-			wait, known = max(wait, time.Unix(w.Reset, 0).Sub(now)), true
-		}
-	}
-	return wait, known
+	return x.family.Rules[family.Rejected].Cooldown.Otherwise
 }
 
 // exhausted ends a request for which no account is left: with the most informative response or, without one, with a failure
 // of shunt's own (FO-8).
 func (x *exchange) exhausted() Outcome {
 	switch {
-	case x.best != nil && isQuota(x.best.class):
+	case x.best != nil && x.best.class.IsQuota():
 		return x.relayExhausted(x.best)
 	case x.best != nil:
 		return x.relayKept(nil, x.best)
@@ -80,7 +65,7 @@ func (x *exchange) exhausted() Outcome {
 	case len(x.refused) > 0: // FO-8b
 		o := x.failed(http.StatusBadGateway, emptyPool, fmt.Sprintf("provider '%s' refuses the credential of account '%s'%s: %s",
 			x.name, x.refused[0].Name(), others(len(x.refused)-1), x.refused[0].Remedy()))
-		o.Failure.reason = loginNeeded.String()
+		o.Failure.reason = family.LoginNeeded.String()
 		o.Failure.Final = x.tried == len(x.missing)+len(x.refused)
 		return o
 	}
@@ -89,7 +74,7 @@ func (x *exchange) exhausted() Outcome {
 }
 
 func (x *exchange) failed(status int, t telling, message string) Outcome {
-	return Outcome{Failure: &Failure{Status: status, Type: messages.TypeAPI, Message: message, telling: t}}
+	return Outcome{Failure: &Failure{Status: status, Kind: dialect.ServerError, Message: message, telling: t}}
 }
 
 func others(n int) string {
@@ -110,7 +95,7 @@ func (x *exchange) relayExhausted(k *kept) Outcome {
 	if !known || wait <= 0 {
 		return x.relayKept(nil, k)
 	}
-	if after, ok := messages.RetryAfter(k.header, x.clock.Now()); !ok || wait > after {
+	if after, ok := wire.RetryAfter(k.header, x.clock.Now()); !ok || wait > after {
 		k.header.Set("Retry-After", strconv.FormatInt(ceil(wait, time.Second), 10))
 	}
 	x.selection.Release() // RMP-3

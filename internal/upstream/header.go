@@ -141,9 +141,18 @@ func headerOf(fields []field) http.Header {
 	return h
 }
 
-// betas is anthropic-beta with one more in it, unless some line has it already (WIRE-1).
-func betas(client http.Header, beta string) (_ field, changed bool) {
-	const name = "Anthropic-Beta"
+// appendItems appends the headers of the client's that need another item for the family (WIRE-1).
+func (p *Pool) appendItems(dst []field, client http.Header) []field {
+	for _, item := range p.family.HeaderItems {
+		if f, changed := withItem(client, item.Name, item.Item); changed {
+			dst = append(dst, f)
+		}
+	}
+	return dst
+}
+
+// withItem returns a client's header, which is a list, with one more item in it, unless some line has it already.
+func withItem(client http.Header, name, item string) (_ field, changed bool) {
 	lines := client[name]
 	if isNamed(client["Connection"], name) {
 		lines = nil
@@ -151,7 +160,7 @@ func betas(client http.Header, beta string) (_ field, changed bool) {
 	joined := make([]string, 0, 4)
 	for _, line := range lines {
 		for entry := range strings.SplitSeq(line, ",") {
-			if strings.TrimSpace(entry) == beta {
+			if strings.TrimSpace(entry) == item {
 				return field{}, false
 			}
 		}
@@ -159,7 +168,7 @@ func betas(client http.Header, beta string) (_ field, changed bool) {
 			joined = append(joined, line)
 		}
 	}
-	return field{name, strings.Join(append(joined, beta), ",")}, true
+	return field{name, strings.Join(append(joined, item), ",")}, true
 }
 
 func dropNamedByConnection(out, in http.Header) {

@@ -65,7 +65,7 @@ func TestRequestHeader(t *testing.T) {
 }
 
 // WIRE-1: the OAuth beta joins the client's own, once.
-func TestBetas(t *testing.T) {
+func TestListHeaderItems(t *testing.T) {
 	for _, c := range []struct{ before, after []string }{
 		{nil, []string{"oauth-2025-04-20"}},
 		{[]string{""}, []string{"oauth-2025-04-20"}},
@@ -77,7 +77,7 @@ func TestBetas(t *testing.T) {
 	} {
 		client := http.Header{"Anthropic-Beta": c.before}
 		var set []field
-		if beta, changed := betas(client, oauthBeta); changed {
+		if beta, changed := withItem(client, "Anthropic-Beta", "oauth-2025-04-20"); changed {
 			set = append(set, beta)
 		}
 		h := headerOf(appendFields(nil, client, Credential{}, set))

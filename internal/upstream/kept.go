@@ -11,8 +11,11 @@ import (
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 
+	"shunt/internal/family"
 	"shunt/internal/http1"
+	"shunt/internal/quota"
 	"shunt/internal/relay"
+	"shunt/internal/wire"
 )
 
 const (
@@ -25,23 +28,26 @@ const (
 type kept struct {
 	status int
 	stands int // the status that it counts as: another than its own for a stream that is refused (FO-11)
-	class  class
+	class  family.Class
+	family *family.Family // whose upstream sent it
 	header http.Header
 	body   []byte
 	cut    bool // the body ended early, or took too long
 }
 
 // keep reads a response to its end, or as far as limit and patience allow, and closes it.
-func keep(response *http1.Response) *kept { return keepRefused(response, nil, response.Status) }
+func keep(f *family.Family, response *http1.Response) *kept {
+	return keepRefused(f, response, nil, response.Status)
+}
 
 // keepRefused keeps a stream of which the head was already read and counts as a status of another kind.
-func keepRefused(response *http1.Response, head []byte, stands int) *kept {
+func keepRefused(f *family.Family, response *http1.Response, head []byte, stands int) *kept {
 	stop := time.AfterFunc(drainBudget, func() { response.Body.Close() })
 	defer stop.Stop()
 	defer response.Body.Close()
 	rest, err := io.ReadAll(io.LimitReader(response.Body, int64(keptLimit-len(head))))
 	return &kept{
-		status: response.Status, stands: stands, header: response.Header,
+		status: response.Status, stands: stands, header: response.Header, family: f,
 		body: append(head[:len(head):len(head)], rest...), cut: err != nil,
 	}
 }
@@ -59,6 +65,22 @@ func (k *kept) answer() relay.Answer {
 		return relay.Answer{Status: k.status, Header: k.header, Body: io.NopCloser(body), Length: -1}
 	}
 	return relay.Answer{Status: k.status, Header: k.header, Body: io.NopCloser(bytes.NewReader(k.body)), Length: int64(len(k.body))}
+}
+
+// recovery returns how long, according to a 429, it takes until its sender serves again: its retry-after, or else the time
+// until the last reset of the windows that reject.
+func (k *kept) recovery(now time.Time) (wait time.Duration, known bool) {
+	if after, ok := wire.RetryAfter(k.header, now); ok {
+		return after, true
+	}
+	signal := k.family.Quota(k.header)
+	rejected := signal.Rejected()
+	for w := range signal.Windows {
+		if reset := signal.Windows[w].Reset; rejected.Has(quota.Window(w)) && !reset.IsZero() {
+			wait, known = max(wait, reset.Sub(now)), true
+		}
+	}
+	return wait, known
 }
 
 // peek reads the beginning of a response's body, as far as limit and patience allow, and puts it back.

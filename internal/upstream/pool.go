@@ -11,7 +11,8 @@ import (
 
 	"shunt/internal/account"
 	"shunt/internal/clock"
-	"shunt/internal/dialect/messages"
+	"shunt/internal/dialect"
+	"shunt/internal/family"
 	"shunt/internal/pool"
 )
 
@@ -19,6 +20,7 @@ import (
 type Pool struct {
 	endpoint
 	name      string
+	family    *family.Family
 	scheduler *pool.Roster
 	accounts  map[string]*account.Account
 	transport *Transport
@@ -29,6 +31,7 @@ type Pool struct {
 // PoolOptions are what a [Pool] is made of.
 type PoolOptions struct {
 	Name      string
+	Family    *family.Family // of the accounts
 	Base      *url.URL
 	Scheduler *pool.Roster
 	Accounts  []*account.Account // whose credentials the scheduler's accounts of the same names use
@@ -43,8 +46,11 @@ func NewPool(o PoolOptions) *Pool {
 	for _, a := range o.Accounts {
 		accounts[a.Name()] = a
 	}
-	return &Pool{o.Transport.endpoint(o.Base), o.Name, o.Scheduler, accounts, o.Transport, o.Clock, o.Log}
+	return &Pool{o.Transport.endpoint(o.Base), o.Name, o.Family, o.Scheduler, accounts, o.Transport, o.Clock, o.Log}
 }
+
+// PassesTo implements [Upstream]: a pool has its own credentials.
+func (*Pool) PassesTo() (origin string, ok bool) { return "", false }
 
 // emptyPool is the failure of a pool that has no account to try: it is at its caps (CAP-4), empty, or switched off (ACC-5).
 // Missing are those that it would have if they were in the account store (CFG-23).
@@ -56,12 +62,12 @@ func (p *Pool) emptyPool(v pool.Verdict, missing []string) *Failure {
 	switch {
 	case len(missing) > 0:
 		slices.Sort(missing)
-		message = fmt.Sprintf("provider '%s' has no account: the account store has no %s; `shunt login claude "+
+		message = fmt.Sprintf("provider '%s' has no account: the account store has no %s; `shunt login %s "+
 			"--name %s` adds it, and it is used within a second",
-			p.name, strings.Join(missing, ", "), missing[0])
+			p.name, strings.Join(missing, ", "), p.family.Name, missing[0])
 	case v.Disabled == 0 && v.Paused == 0:
-		message = fmt.Sprintf("provider '%s' has no account: `shunt login claude --name NAME` adds one to the account "+
-			"store, where it is used within a second", p.name)
+		message = fmt.Sprintf("provider '%s' has no account: `shunt login %s --name NAME` adds one to the account "+
+			"store, where it is used within a second", p.name, p.family.Name)
 	case v.Paused == 0:
 		message = fmt.Sprintf("every account of provider '%s' is disabled: remove `disabled = true` from one in the "+
 			"configuration; the change is taken at once", p.name)
@@ -71,7 +77,7 @@ func (p *Pool) emptyPool(v pool.Verdict, missing []string) *Failure {
 		message = fmt.Sprintf("every account of provider '%s' is paused or disabled: resume one with `shunt accounts resume`, "+
 			"or remove `disabled = true` from one in the configuration", p.name)
 	}
-	return &Failure{Status: http.StatusServiceUnavailable, Type: messages.TypeAPI, Message: message, Final: true, telling: emptyPool, reason: "no_account"}
+	return &Failure{Status: http.StatusServiceUnavailable, Kind: dialect.ServerError, Message: message, Final: true, telling: emptyPool, reason: "no_account"}
 }
 
 // shownAtOnce is the wait from which a client is told not to try again: it would hang instead of showing what is wrong.
@@ -81,7 +87,7 @@ const shownAtOnce = 60 * time.Second
 func (p *Pool) capped(eligible time.Time) *Failure {
 	wait := max(eligible.Sub(p.clock.Now()), time.Second)
 	return &Failure{
-		Status: http.StatusTooManyRequests, Type: messages.TypeRateLimit,
+		Status: http.StatusTooManyRequests, Kind: dialect.RateLimit,
 		Message: fmt.Sprintf("all selectable accounts for provider '%s' are at their max_utilization cap for this request, the first is back in %s",
 			p.name, inWords(wait)),
 		RetryAfter: wait, Final: wait > shownAtOnce, telling: limited, reason: "capped",

@@ -1,14 +1,18 @@
 package upstream
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"net/http"
 	"time"
 
 	"shunt/internal/account"
-	"shunt/internal/dialect/messages"
+	"shunt/internal/dialect"
+	"shunt/internal/family"
 	"shunt/internal/observe"
 	"shunt/internal/pool"
+	"shunt/internal/quota"
+	"shunt/internal/wire"
 )
 
 const (
@@ -28,9 +32,9 @@ type exchange struct {
 	r         *Request
 	model     string // for this upstream
 	selection *pool.Selection
-	fable     bool
-	advisor   bool // a tool of the request may use a model of the Fable family (SEL-4b)
-	counting  bool // it counts tokens: that says nothing about an account's health for messages (RTE-4)
+	scope     quota.Scope // of the model
+	toolScope quota.Scope // that a tool of the request may use as well (SEL-4b)
+	counting  bool        // it counts tokens: that says nothing about an account's health for messages (RTE-4)
 
 	tried      int                // accounts
 	faults     int                // those of them whose failure may not be their own fault (FO-0a)
@@ -47,9 +51,9 @@ type exchange struct {
 // Serve tries accounts in the scheduler's order until one answers.
 func (p *Pool) Serve(w http.ResponseWriter, r *Request) Outcome {
 	x := &exchange{
-		Pool: p, w: w, r: r, model: r.Model, fable: IsFable(r.Model), advisor: r.advises(), counting: r.countsTokens(),
+		Pool: p, w: w, r: r, model: r.Model, scope: p.family.ScopeOf(r.Model), toolScope: p.toolScope(&r.Scan), counting: r.CountsTokens,
 	}
-	x.selection = p.scheduler.Begin(pool.Request{Session: r.Session, Fable: x.fable, Advisor: x.advisor})
+	x.selection = p.scheduler.Begin(pool.Request{Session: r.Session, Fable: x.scope != "", Advisor: x.toolScope != ""})
 	defer x.selection.Release()
 	for x.faults < faultTries && !x.hostDown() {
 		a, ok := x.next()
@@ -71,6 +75,19 @@ func (p *Pool) Serve(w http.ResponseWriter, r *Request) Outcome {
 	}
 	return x.exhausted()
 }
+
+// toolScope returns the scope that a tool of the request may use, if any (SEL-4b).
+func (p *Pool) toolScope(r *dialect.Request) quota.Scope {
+	for _, model := range r.ToolModels {
+		if scope := p.family.ScopeOf(model); scope != "" {
+			return scope
+		}
+	}
+	return ""
+}
+
+// reason returns a class as logs name it.
+func (x *exchange) reason(c family.Class) string { return c.In(cmp.Or(x.scope, x.toolScope)) }
 
 // hostDown reports whether enough accounts have failed to connect to the base URL, in this pool or in one that the chain tried
 // before (FO-0b).
@@ -108,7 +125,7 @@ func (x *exchange) attempt(c pool.Candidate) *attempt {
 // reports false if the request must not wait: the chain continues, the wait is too long, or the account has had its resend.
 func (x *exchange) afterThrottle() (*attempt, bool) {
 	a := x.throttled
-	if x.r.next || a.wait > longestWait || !a.mayRepeat(reply{class: throttled}) {
+	if x.r.next || a.wait > longestWait || !a.mayRepeat(reply{class: family.Throttled}) {
 		return nil, false
 	}
 	for {
@@ -150,17 +167,17 @@ func (x *exchange) try(a *attempt) (answered bool, _ Outcome) {
 		if reply.answered {
 			return true, reply.Outcome
 		}
-		switch claudeRules[reply.class].then {
-		case resendOnce:
+		switch x.family.Rules[reply.class].Then {
+		case family.ResendOnce:
 			if a.mayRepeat(reply) {
 				a.resent, a.fresh = true, true
 				continue
 			}
-		case refreshFirst:
+		case family.RefreshFirst:
 			if a.mayRepeat(reply) && x.renew(a) {
 				continue
 			}
-		case waitOrMove:
+		case family.WaitOrMove:
 			if x.counting || a.refreshed { // FO-4
 				break
 			}
@@ -184,14 +201,14 @@ func (x *exchange) try(a *attempt) (answered bool, _ Outcome) {
 }
 
 // unusable returns the class of an account without a usable credential.
-func (x *exchange) unusable(a *account.Account) class {
+func (x *exchange) unusable(a *account.Account) family.Class {
 	if a.Missing() {
 		x.missing = append(x.missing, a.Name())
 	}
 	if _, needed := a.NeedsLogin(); needed {
-		return loginNeeded
+		return family.LoginNeeded
 	}
-	return unresolved
+	return family.Unresolved
 }
 
 // throttle records a plain 429 and how long to wait before a resend: up to a fifth longer than it says, so that clients do not
@@ -199,7 +216,7 @@ func (x *exchange) unusable(a *account.Account) class {
 func (x *exchange) throttle(a *attempt, k *kept) {
 	now := x.clock.Now()
 	a.throttle, a.wait = k, defaultWait
-	if after, ok := messages.RetryAfter(k.header, now); ok {
+	if after, ok := wire.RetryAfter(k.header, now); ok {
 		a.wait = after
 	}
 	a.until = now.Add(a.wait + rand.N(a.wait/5+1))
@@ -220,39 +237,39 @@ func (x *exchange) renew(a *attempt) bool {
 func (x *exchange) giveUp(a *attempt, r reply) {
 	x.cool(a, r)
 	x.collect(r.class, r.kept)
-	if claudeRules[r.class].fault {
+	if x.family.Rules[r.class].Fault {
 		x.faults++
 	}
 	switch r.class {
-	case hostDown:
+	case family.HostDown:
 		x.r.hostDown(x.baseText)
-	case challenged:
+	case family.Challenged:
 		x.challenged = true
-	case credentialRefused:
+	case family.CredentialRefused:
 		a.account.MarkNeedsLogin(a.token, "the provider rejects the credential (403)")
 		x.refused = append(x.refused, a.account)
-	case unauthorized, loginNeeded:
+	case family.Unauthorized, family.LoginNeeded:
 		x.refused = append(x.refused, a.account)
 	}
 	x.r.Record.Rotations = append(x.r.Record.Rotations, observe.Rotation{
-		Provider: x.name, From: a.Name, Reason: r.class.String(), Error: r.cause,
+		Provider: x.name, From: a.Name, Reason: x.reason(r.class), Error: r.cause,
 	})
 }
 
 // cool cools an account down according to the class of its reply.
 func (x *exchange) cool(a *attempt, r reply) {
-	rule := claudeRules[r.class]
-	if rule.event == pool.None || x.counting && rule.messages {
+	rule := x.family.Rules[r.class]
+	if rule.Event == pool.None || x.counting && rule.Messages {
 		return
 	}
-	outcome := pool.Outcome{Sent: a.sent, Fable: x.fable, Event: rule.event}
+	outcome := pool.Outcome{Sent: a.sent, Fable: x.scope != "", Event: rule.Event}
 	var h http.Header
 	if r.kept != nil {
 		h = r.kept.header
 	}
-	if isQuota(r.class) {
-		outcome.Signal = signal(messages.ParseRateLimit(h)) // names the windows; it was recorded when it came
+	if r.class.IsQuota() {
+		outcome.Signal = x.family.Quota(h) // names the windows; it was recorded when it came
 	}
-	outcome.Cooldown = rule.cooldown.of(h, x.clock.Now())
+	outcome.Cooldown = rule.Cooldown.For(h, x.clock.Now())
 	x.selection.Observe(a.Candidate, outcome)
 }

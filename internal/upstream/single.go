@@ -5,7 +5,8 @@ import (
 	"net/http"
 	"net/url"
 
-	"shunt/internal/dialect/messages"
+	"shunt/internal/dialect"
+	"shunt/internal/family"
 	"shunt/internal/http1"
 	"shunt/internal/observe"
 	"shunt/internal/relay"
@@ -16,24 +17,28 @@ type Single struct {
 	name string
 	endpoint
 	credential Credential
+	family     *family.Family
 	transport  *Transport
 }
 
-// NewSingle returns an upstream that presents the credential; the zero [Credential] leaves the client's in place.
-func NewSingle(name string, base *url.URL, c Credential, t *Transport) *Single {
-	return &Single{name, t.endpoint(base), c, t}
+// NewSingle returns an upstream that presents the credential; the zero [Credential] leaves the client's in place. The family
+// says what its responses mean.
+func NewSingle(name string, base *url.URL, c Credential, f *family.Family, t *Transport) *Single {
+	return &Single{name, t.endpoint(base), c, f, t}
 }
 
-// passes reports whether the client's own credential goes through.
-func (s *Single) passes() bool { return s.credential == Credential{} }
+// PassesTo implements [Upstream].
+func (s *Single) PassesTo() (to string, ok bool) {
+	return origin(s.base), s.credential == Credential{}
+}
 
 // Serve sends the request once, and once more on a new connection when the first broke before response headers (CHN-3b).
 func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 	credential, model := s.credential, r.Model
-	if r.anonymous && s.passes() {
+	if r.anonymous && s.credential == (Credential{}) {
 		credential = nobody
 	}
-	c := call{credential: credential, edits: r.edits("")}
+	c := call{credential: credential, edits: r.edits(s.family.Dialect, "")}
 	if r.restore() != "" {
 		c.set = []field{plainAnswer}
 	}
@@ -54,16 +59,16 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 		reason, _ := classifyError(err)
 		what := "closed the connection before it responded: shunt's log says how"
 		switch reason {
-		case hostDown:
+		case family.HostDown:
 			what = "cannot be reached: check the network and the provider's base_url"
-		case unreadable:
+		case family.Unreadable:
 			what = "sent something other than an HTTP response, or only the beginning of one: check that its base_url leads to it"
 		}
 		if !r.next { // else the chain tells
 			r.Record.Rotations = append(r.Record.Rotations, observe.Rotation{From: s.name, Reason: reason.String(), Error: cause(err)})
 		}
 		return Outcome{Failure: &Failure{
-			Status: http.StatusBadGateway, Type: messages.TypeAPI, Message: "provider '" + s.name + "' " + what, telling: unheard, cause: cause(err),
+			Status: http.StatusBadGateway, Kind: dialect.ServerError, Message: "provider '" + s.name + "' " + what, telling: unheard, cause: cause(err),
 		}}
 	}
 	writeHeader := func(h http.Header) {
@@ -71,11 +76,13 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 		writeGatewayHeaders(h, s.name, r.Scan.Model, model)
 	}
 	if r.chained && tellingOf(response.Status) != stops {
-		return r.end(w, &held{keep(response), writeHeader})
+		return r.end(w, &held{keep(s.family, response), writeHeader})
 	}
 	defer response.Body.Close()
 	answer := relay.Answer{Status: response.Status, Header: response.Header, Body: response.Body, Length: response.Length}
 	result := relay.Relay(w, answer, relay.Options{
+		Client:    r.Dialect,
+		Upstream:  s.family.Dialect,
 		KeepAlive: r.Times.KeepAlive,
 		Idle:      r.Times.Idle,
 		Model:     r.restore(),
@@ -91,7 +98,7 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 // mayResendAfter reports whether a request that got no response may be sent once more (CHN-3b, FO-0a).
 func mayResendAfter(err error) bool {
 	class, failure := classifyError(err)
-	return class == hostDown || class == unreachable && mayResend(failure)
+	return class == family.HostDown || class == family.Unreachable && mayResend(failure)
 }
 
 func (s *Single) ask(r *Request, c call) (*http1.Response, error) {
@@ -99,8 +106,8 @@ func (s *Single) ask(r *Request, c call) (*http1.Response, error) {
 	response, err := s.send(r, c)
 	r.heard(response, err)
 	if err == nil && !r.gone() {
-		class := classify(response.Status, messages.ParseRateLimit(response.Header), false)
-		r.meant(class, !r.chained || tellingOf(response.Status) == stops)
+		class := s.family.ClassifyStatus(family.Response{Status: response.Status, Quota: s.family.Quota(response.Header)})
+		r.meant(class.String(), !r.chained || tellingOf(response.Status) == stops)
 	}
 	return response, err
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"shunt/internal/dialect"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/secret"
 	"shunt/internal/wire"
@@ -72,7 +73,7 @@ func FuzzWire(f *testing.F) {
 		if err != nil || client.URL.Path != path || !allowed(client.Header) {
 			return
 		}
-		scan, err := messages.Scan([]byte(text))
+		scan, err := messages.Dialect{}.Scan([]byte(text))
 		if err != nil {
 			return
 		}
@@ -86,9 +87,9 @@ func FuzzWire(f *testing.F) {
 		}
 		defer b.Release()
 		r := &Request{Client: client, Path: path, Body: b, Scan: scan, Model: model}
-		c := call{edits: r.edits(uuid)}
+		c := call{edits: r.edits(messages.Dialect{}, uuid)}
 		if way == asPooled {
-			if beta, changed := betas(client.Header, oauthBeta); changed {
+			if beta, changed := withItem(client.Header, "Anthropic-Beta", "oauth-2025-04-20"); changed {
 				c.set = append(c.set, beta)
 			}
 		}
@@ -123,7 +124,7 @@ func allowed(h http.Header) bool {
 }
 
 // plainly is the request that has to go out, by net/http and without any care for speed.
-func plainly(t *testing.T, client *http.Request, base *url.URL, scan messages.Request, body, model, uuid string, way int) []byte {
+func plainly(t *testing.T, client *http.Request, base *url.URL, scan dialect.Request, body, model, uuid string, way int) []byte {
 	h := client.Header.Clone()
 	for _, line := range client.Header.Values("Connection") { // WIRE-3
 		for _, name := range strings.Split(line, ",") {
@@ -172,7 +173,8 @@ func plainly(t *testing.T, client *http.Request, base *url.URL, scan messages.Re
 		edits[scan.ModelSpan.Start] = wire.Edit{Span: scan.ModelSpan, With: wire.Quote(model)}
 	}
 	if uuid != "" && scan.AccountUUID.End > 0 {
-		edits[scan.AccountUUID.Start] = wire.Edit{Span: scan.AccountUUID, With: messages.QuoteAccountUUID(uuid)}
+		nested := wire.Quote(string(wire.Quote(uuid)))
+		edits[scan.AccountUUID.Start] = wire.Edit{Span: scan.AccountUUID, With: nested[1 : len(nested)-1]}
 	}
 	for at := len(body); at >= 0; at-- { // from behind, so that what is ahead stays where it is
 		if e, ok := edits[at]; ok {

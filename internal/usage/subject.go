@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
-	"shunt/internal/dialect/messages"
 	"shunt/internal/identity"
+	"shunt/internal/quota"
 )
 
 // subject is one identity, and how asking about it goes.
@@ -58,7 +58,7 @@ func (p *Poller) ask(ctx context.Context, s *subject, with Entry) {
 	p.recovered(s)
 	s.good, s.failures, s.refused, s.renewed, s.notBefore = p.clock.Now(), 0, false, false, time.Time{}
 	for _, e := range s.entries {
-		e.Pool.ObserveUsage(s.key, reading(report), sent)
+		e.Pool.ObserveUsage(s.key, report, sent)
 	}
 }
 
@@ -67,13 +67,13 @@ func (p *Poller) ask(ctx context.Context, s *subject, with Entry) {
 var errNoToken = errors.New("no token to ask with")
 
 // learn gets a report, and says when it was asked for.
-func (p *Poller) learn(ctx context.Context, s *subject, with Entry) (report messages.UsageReport, sent time.Time, err error) {
+func (p *Poller) learn(ctx context.Context, s *subject, with Entry) (report quota.Usage, sent time.Time, err error) {
 	token, err := with.Account.Token(ctx)
 	if err != nil {
 		return report, sent, fmt.Errorf("%w: %w", errNoToken, err)
 	}
 	sent = p.clock.Now()
-	report, err = p.fetch(ctx, with.Base, token)
+	report, err = p.fetch(ctx, with, token)
 	if a := (*answerError)(nil); errors.As(err, &a) && a.status == http.StatusUnauthorized && !s.renewed {
 		// The token ended before its time, and there may be no request for a long while that would find it out.
 		s.renewed = true

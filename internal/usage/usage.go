@@ -18,6 +18,7 @@ import (
 
 	"shunt/internal/account"
 	"shunt/internal/clock"
+	"shunt/internal/family"
 	"shunt/internal/identity"
 	"shunt/internal/observe"
 	"shunt/internal/pool"
@@ -26,6 +27,7 @@ import (
 // Entry is an account of a pool that is to be asked about. Entries of several pools may be one identity.
 type Entry struct {
 	Provider string // the pool's name
+	Family   *family.Family
 	Base     *url.URL
 	Account  *account.Account
 	Pool     *pool.Pool // is told of what was learnt

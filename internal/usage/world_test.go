@@ -18,6 +18,7 @@ import (
 
 	"shunt/internal/account"
 	"shunt/internal/clock"
+	"shunt/internal/family/claude"
 	"shunt/internal/oauth"
 	"shunt/internal/observe"
 	"shunt/internal/pool"
@@ -154,7 +155,7 @@ func (w *world) follow(specs map[string][]account.Spec) {
 		var members []pool.Account
 		for _, a := range accounts {
 			members = append(members, pool.Account{Name: a.Name(), Key: a.Key(), Soft: quota.Soft(quota.DefaultHard)})
-			entries = append(entries, usage.Entry{Provider: name, Base: at, Account: a, Pool: w.registry.Pool(name)})
+			entries = append(entries, usage.Entry{Provider: name, Family: &claude.Family, Base: at, Account: a, Pool: w.registry.Pool(name)})
 		}
 		w.registry.Pool(name).Configure(members, pool.Policy{})
 	}

@@ -3,8 +3,6 @@ package messages_test
 import (
 	"strings"
 	"testing"
-
-	"shunt/internal/dialect/messages"
 )
 
 // RTE-3: the literal to restore in a JSON answer, found as soon as it is whole.
@@ -21,7 +19,7 @@ func TestAnswerModel(t *testing.T) {
 		`["model"]`:                                                        ``,
 		``:                                                                 ``,
 	} {
-		span, ok := messages.AnswerModel([]byte(head))
+		span, ok := api.ResponseModel([]byte(head))
 		if got := head[span.Start:span.End]; ok != (want != "") || ok && got != want {
 			t.Errorf("%s: %s, %v; want %s", head, got, ok, want)
 		}
@@ -30,7 +28,7 @@ func TestAnswerModel(t *testing.T) {
 
 // RTE-3: the literal to restore in a message_start event.
 func TestStartModel(t *testing.T) {
-	_, data, _ := strings.Cut(messageStart, "data: ")
+	_, data, _ := strings.Cut(strings.TrimSpace(messageStart), "data: ")
 	for data, want := range map[string]string{
 		data: `"claude-sonnet-4-5"`,
 		`{"type":"message_start" , "message" : { "content":[{"model":"no"}], "model" : "a" } }`: `"a"`,
@@ -43,9 +41,10 @@ func TestStartModel(t *testing.T) {
 
 		`{"message":{"model":"a"},"model":"after"`: `"a"`,
 	} {
-		span, ok := messages.StartModel([]byte(data))
-		if got := data[span.Start:span.End]; ok != (want != "") || ok && got != want {
-			t.Errorf("%s: %s, %v; want %s", data, got, ok, want)
+		stream := "event: message_start\ndata: " + data + "\n\n"
+		e, _ := api.FirstEvent([]byte(stream))
+		if got := stream[e.Model.Start:e.Model.End]; got != want {
+			t.Errorf("%s: %s, want %s", data, got, want)
 		}
 	}
 }

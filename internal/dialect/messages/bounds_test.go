@@ -10,8 +10,8 @@ func TestMetersAreBounded(t *testing.T) {
 	const bound = 64 << 10
 	huge := bytes.Repeat([]byte("x"), 1<<20)
 	for _, size := range []int{1000, len(huge)} {
-		var stream StreamMeter
-		var answer AnswerMeter
+		var stream streamMeter
+		var answer responseMeter
 		for _, prefix := range []string{"event: message_delta\ndata: ", "\ndata: ", "\n\nevent: ping\ndata: ", "\n\n", "\ndata: "} {
 			stream.Write([]byte(prefix))
 			for rest := huge; len(rest) > 0; rest = rest[min(size, len(rest)):] {
@@ -35,7 +35,7 @@ func TestMetersAreBounded(t *testing.T) {
 
 // OBS-1: a dull line that the chunks cut is let go, not collected.
 func TestDullLinesAreNotHeld(t *testing.T) {
-	var m StreamMeter
+	var m streamMeter
 	m.Write([]byte("event: content_block_delta\ndata: {\"type\""))
 	m.Write(bytes.Repeat([]byte("x"), 10_000))
 	if len(m.part) != 0 || cap(m.part) > 1000 {

@@ -1,11 +1,14 @@
 package messages
 
-import "shunt/internal/wire"
+import (
+	"shunt/internal/dialect"
+	"shunt/internal/wire"
+)
 
 // ErrorType is the type in the API's error envelope.
 type ErrorType string
 
-// The types that shunt answers with or acts on.
+// The types that shunt sends or acts on.
 const (
 	TypeInvalidRequest ErrorType = "invalid_request_error"
 	TypeAuthentication ErrorType = "authentication_error"
@@ -18,7 +21,33 @@ const (
 	TypeTimeout        ErrorType = "timeout_error"
 )
 
-// AppendError appends the error envelope to dst (ERR-1). An empty request id is left out.
+var errorTypes = [...]ErrorType{
+	dialect.InvalidRequest: TypeInvalidRequest, dialect.Authentication: TypeAuthentication, dialect.Permission: TypePermission,
+	dialect.NotFound: TypeNotFound, dialect.TooLarge: TypeTooLarge, dialect.RateLimit: TypeRateLimit, dialect.ServerError: TypeAPI,
+	dialect.Overloaded: TypeOverloaded, dialect.Timeout: TypeTimeout, dialect.UnknownError: TypeAPI,
+}
+
+func kindOfError(t ErrorType) dialect.ErrorKind {
+	for kind, known := range errorTypes {
+		if t == known {
+			return dialect.ErrorKind(kind)
+		}
+	}
+	return dialect.UnknownError
+}
+
+// failsBeforeResponse reports whether a stream that begins with such an error counts as a failure, and not as a response
+// (FO-11).
+func failsBeforeResponse(t ErrorType) bool {
+	return t == TypeOverloaded || t == TypeAPI || t == TypeRateLimit
+}
+
+// AppendError implements [dialect.Inbound].
+func (Dialect) AppendError(dst []byte, kind dialect.ErrorKind, message, requestID string) []byte {
+	return AppendError(dst, errorTypes[kind], message, requestID)
+}
+
+// AppendError appends the error envelope to dst (ERR-1). An empty request ID is left out.
 func AppendError(dst []byte, t ErrorType, message, requestID string) []byte {
 	dst = append(dst, `{"type":"error","error":{"type":`...)
 	dst = wire.AppendQuoted(dst, string(t))
@@ -32,8 +61,17 @@ func AppendError(dst []byte, t ErrorType, message, requestID string) []byte {
 	return append(dst, '}')
 }
 
+// ParseError implements [dialect.Outbound].
+func (Dialect) ParseError(body []byte) (dialect.Error, bool) {
+	t, message, ok := ParseError(body)
+	if !ok {
+		return dialect.Error{}, false
+	}
+	return dialect.Error{Kind: kindOfError(t), Message: message}, true
+}
+
 // ParseError reads the error envelope of a response body or of an error event's data. It needs no more than an error
-// object with a type: other members may be missing, and the body may be cut after that object.
+// object with a type: other members may be missing, and the body may be truncated after that object.
 func ParseError(body []byte) (t ErrorType, message string, ok bool) {
 	members := wire.OpenObject(body)
 	for members.Next() {

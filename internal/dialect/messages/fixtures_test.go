@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"shunt/internal/dialect/messages"
 )
+
+var api messages.Dialect
 
 // codingTurn is a request body of about the size, in bytes, shaped like a turn of a coding session: the order of members,
 // tool schemas of many short strings, tool results of source code full of escapes.

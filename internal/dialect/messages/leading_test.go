@@ -2,8 +2,6 @@ package messages_test
 
 import (
 	"testing"
-
-	"shunt/internal/dialect/messages"
 )
 
 // AUTH-2c: the model is known as soon as the bytes that hold it are there.
@@ -20,7 +18,7 @@ func TestLeadingModel(t *testing.T) {
 		`{"model":"",`:          "",
 		`["model"`:              "",
 	} {
-		if model, ok := messages.LeadingModel([]byte(head)); model != want || ok != (want != "") {
+		if model, ok := api.LeadingModel([]byte(head)); model != want || ok != (want != "") {
 			t.Errorf("%s: %q, %v", head, model, ok)
 		}
 	}
@@ -35,12 +33,12 @@ func FuzzLeadingModel(f *testing.F) {
 		if n < 0 || n > len(body) {
 			return
 		}
-		leading, ok := messages.LeadingModel(body[:n])
-		whole, err := messages.Scan(body)
+		leading, ok := api.LeadingModel(body[:n])
+		whole, err := api.Scan(body)
 		if ok && err == nil && leading != whole.Model {
 			t.Errorf("%q of %q, whole %q", leading, body[:n], whole.Model)
 		}
-		if all, ok := messages.LeadingModel(body); err == nil && (!ok || all != whole.Model) {
+		if all, ok := api.LeadingModel(body); err == nil && (!ok || all != whole.Model) {
 			t.Errorf("the whole body's model is %q, found %q", whole.Model, all)
 		}
 	})

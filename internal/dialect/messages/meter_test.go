@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"shunt/internal/dialect"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/wire/wiretest"
 )
@@ -20,7 +21,7 @@ const (
 	liar         = "event: content_block_delta\ndata: {\"type\":\"message_delta\",\"usage\":{\"output_tokens\":999}}\n\n"
 )
 
-var fullUsage = messages.Usage{Input: 11, CacheCreation: 22, CacheRead: 33, Output: 44, Known: true}
+var fullUsage = dialect.Usage{Input: 11, CacheCreation: 22, CacheRead: 33, Output: 44, Known: true}
 
 // OBS-1, FO-9: what a stream cost and whether it came to its end.
 func TestStreamMeter(t *testing.T) {
@@ -30,27 +31,27 @@ func TestStreamMeter(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name, stream string
-		usage        messages.Usage
+		usage        dialect.Usage
 		complete     bool
 	}{
-		{"whole", messageStart + string(messages.Ping) + textDelta + liar + messageDelta + messageStop, fullUsage, true},
+		{"whole", messageStart + string(api.Ping()) + textDelta + liar + messageDelta + messageStop, fullUsage, true},
 		{"without event fields", unnamed(messageStart) + unnamed(textDelta) + unnamed(messageDelta) + unnamed(messageStop), fullUsage, true},
-		{"byte order mark", "\ufeff" + messageStart, messages.Usage{Input: 11, CacheCreation: 22, CacheRead: 33, Output: 1, Known: true}, false},
+		{"byte order mark", "\ufeff" + messageStart, dialect.Usage{Input: 11, CacheCreation: 22, CacheRead: 33, Output: 1, Known: true}, false},
 		{"cut", messageStart + textDelta + messageDelta, fullUsage, false},
 		{"cut before the last blank line", messageStart + messageDelta + strings.TrimSuffix(messageStop, "\n"), fullUsage, false},
-		{"error event", "event: error\ndata: " + overloaded + "\n\n", messages.Usage{}, true},
-		{"data on several lines", "event: message_delta\ndata: {\"usage\":\ndata: {\"output_tokens\":\ndata: 5}}\n\n", messages.Usage{Output: 5, Known: true}, false},
-		{"event field after the data", "data: {\"usage\":{\"output_tokens\":5}}\nevent: message_delta\n\n", messages.Usage{Output: 5, Known: true}, false},
-		{"later counts replace earlier ones", messageStart + "event: message_delta\ndata: {\"usage\":{\"input_tokens\":5,\"cache_read_input_tokens\":null,\"output_tokens\":-1}}\n\n", messages.Usage{Input: 5, CacheCreation: 22, CacheRead: 33, Output: 1, Known: true}, false},
-		{"unreadable", "event: message_start\ndata: {\"message\":{\"usage\":[1]}}\n\nevent: message_delta\ndata: oops\n\nevent: message_delta\ndata: {\"usage\":{\"output_tokens\":\"5\"}}\n\n", messages.Usage{}, false},
-		{"no data", "event: message_stop\n\n", messages.Usage{}, false},
-		{"nothing", "", messages.Usage{}, false},
+		{"error event", "event: error\ndata: " + overloaded + "\n\n", dialect.Usage{}, true},
+		{"data on several lines", "event: message_delta\ndata: {\"usage\":\ndata: {\"output_tokens\":\ndata: 5}}\n\n", dialect.Usage{Output: 5, Known: true}, false},
+		{"event field after the data", "data: {\"usage\":{\"output_tokens\":5}}\nevent: message_delta\n\n", dialect.Usage{Output: 5, Known: true}, false},
+		{"later counts replace earlier ones", messageStart + "event: message_delta\ndata: {\"usage\":{\"input_tokens\":5,\"cache_read_input_tokens\":null,\"output_tokens\":-1}}\n\n", dialect.Usage{Input: 5, CacheCreation: 22, CacheRead: 33, Output: 1, Known: true}, false},
+		{"unreadable", "event: message_start\ndata: {\"message\":{\"usage\":[1]}}\n\nevent: message_delta\ndata: oops\n\nevent: message_delta\ndata: {\"usage\":{\"output_tokens\":\"5\"}}\n\n", dialect.Usage{}, false},
+		{"no data", "event: message_stop\n\n", dialect.Usage{}, false},
+		{"nothing", "", dialect.Usage{}, false},
 	} {
 		for ending, end := range map[string]string{"LF": "\n", "CRLF": "\r\n", "CR": "\r"} {
 			t.Run(tt.name+" "+ending, func(t *testing.T) {
 				stream := []byte(strings.ReplaceAll(tt.stream, "\n", end))
 				for size := 1; size <= len(stream)+1; size += 1 + size/8 {
-					var m messages.StreamMeter
+					m := api.NewStreamMeter()
 					for rest := stream; len(rest) > 0; {
 						n := min(size, len(rest))
 						m.Write(rest[:n])
@@ -81,11 +82,11 @@ func TestStreamFailure(t *testing.T) {
 		{"without an event field", messageStart + "data: " + of("api_error") + "\n\n", messages.TypeAPI},
 		{"data on several lines", "event: error\ndata: {\"error\":\ndata: {\"type\":\"timeout_error\"}}\n\n", messages.TypeTimeout},
 		{"new type", event(of("brand_new_error")), "brand_new_error"},
-		{"too long", event(of(strings.Repeat("x", 65))), messages.TypeUnknown},
-		{"not for show", event(of(`a b\n`)), messages.TypeUnknown},
-		{"no JSON", event("overloaded_error"), messages.TypeUnknown},
-		{"no type", event(`{"error":{}}`), messages.TypeUnknown},
-		{"huge", event(`{"error":{"message":"` + strings.Repeat("x", 30_000) + `","type":"api_error"}}`), messages.TypeUnknown},
+		{"too long", event(of(strings.Repeat("x", 65))), "unknown"},
+		{"not for show", event(of(`a b\n`)), "unknown"},
+		{"no JSON", event("overloaded_error"), "unknown"},
+		{"no type", event(`{"error":{}}`), "unknown"},
+		{"huge", event(`{"error":{"message":"` + strings.Repeat("x", 30_000) + `","type":"api_error"}}`), "unknown"},
 
 		{"not whole", messageStart + strings.TrimSuffix(event(overloaded), "\n"), ""},
 		{"a liar", messageStart + "event: content_block_delta\ndata: " + overloaded + "\n\n", ""},
@@ -94,13 +95,13 @@ func TestStreamFailure(t *testing.T) {
 		for ending, end := range map[string]string{"LF": "\n", "CRLF": "\r\n"} {
 			stream := []byte(strings.ReplaceAll(tt.stream, "\n", end))
 			for size := 1; size <= len(stream)+1; size += 1 + size/8 {
-				var m messages.StreamMeter
+				m := api.NewStreamMeter()
 				for rest := stream; len(rest) > 0; {
 					n := min(size, len(rest))
 					m.Write(rest[:n])
 					rest = rest[n:]
 				}
-				if m.Failure() != tt.want || tt.want != "" && !m.Complete() {
+				if m.Failure() != string(tt.want) || tt.want != "" && !m.Complete() {
 					t.Fatalf("%s, %s in chunks of %d: %q, want %q", tt.name, ending, size, m.Failure(), tt.want)
 				}
 			}
@@ -114,23 +115,23 @@ func TestAnswerMeter(t *testing.T) {
 	content := `"content":[{"type":"text","text":"a \"b\" \\\\\" {[ \"usage\":{\"input_tokens\":9}"},{"usage":{"input_tokens":8}}]`
 	for _, tt := range []struct {
 		name, doc string
-		want      messages.Usage
+		want      dialect.Usage
 	}{
 		{"after the content", `{"id":"msg_1",` + content + `,` + usage + `}`, fullUsage},
 		{"before the content", `{` + usage + `,` + content + `}`, fullUsage},
-		{"white space", "\n{ " + content + " ,\n \"us\\u0061ge\" : { \"output_tokens\" : 5 } }\n", messages.Usage{Output: 5, Known: true}},
-		{"a value called usage", `{"a":"usage","b":{"input_tokens":1}}`, messages.Usage{}},
-		{"null", `{"usage":null}`, messages.Usage{}},
-		{"count_tokens", `{"input_tokens":5}`, messages.Usage{}},
-		{"array", `[{"usage":{"input_tokens":5}},"usage",{"input_tokens":5}]`, messages.Usage{}},
-		{"after the document", `{} {"usage":{"input_tokens":5}}`, messages.Usage{}},
-		{"cut", `{"usage":{"input_tokens":5}`, messages.Usage{}},
-		{"not JSON", `<html>"usage":{"input_tokens":5}`, messages.Usage{}},
-		{"nothing", ``, messages.Usage{}},
+		{"white space", "\n{ " + content + " ,\n \"us\\u0061ge\" : { \"output_tokens\" : 5 } }\n", dialect.Usage{Output: 5, Known: true}},
+		{"a value called usage", `{"a":"usage","b":{"input_tokens":1}}`, dialect.Usage{}},
+		{"null", `{"usage":null}`, dialect.Usage{}},
+		{"count_tokens", `{"input_tokens":5}`, dialect.Usage{}},
+		{"array", `[{"usage":{"input_tokens":5}},"usage",{"input_tokens":5}]`, dialect.Usage{}},
+		{"after the document", `{} {"usage":{"input_tokens":5}}`, dialect.Usage{}},
+		{"cut", `{"usage":{"input_tokens":5}`, dialect.Usage{}},
+		{"not JSON", `<html>"usage":{"input_tokens":5}`, dialect.Usage{}},
+		{"nothing", ``, dialect.Usage{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for size := 1; size <= len(tt.doc)+1; size++ {
-				var m messages.AnswerMeter
+				m := api.NewMeter()
 				for rest := tt.doc; rest != ""; {
 					n := min(size, len(rest))
 					m.Write([]byte(rest[:n]))
@@ -148,13 +149,13 @@ func TestAnswerMeter(t *testing.T) {
 func FuzzStreamMeter(f *testing.F) {
 	for _, seed := range []string{
 		messageStart + textDelta + messageDelta + messageStop,
-		strings.ReplaceAll(messageStart+string(messages.Ping)+liar+messageStop, "\n", "\r\n"),
+		strings.ReplaceAll(messageStart+string(api.Ping())+liar+messageStop, "\n", "\r\n"),
 		"data:{\"type\":\"message_delta\",\"usage\":{\"output_tokens\":1}}\r\r", "event: error\ndata\n\n", "event\ndata: {\"type\":\"message_stop\"}\n\n", "event: x\nevents: y\nevent: message_stop\ndata: \n\n", "\ufeff: c\n\n",
 	} {
 		f.Add([]byte(seed), uint64(0b110101))
 	}
 	f.Fuzz(func(t *testing.T, stream []byte, cuts uint64) {
-		var whole, chunked messages.StreamMeter
+		whole, chunked := api.NewStreamMeter(), api.NewStreamMeter()
 		whole.Write(stream)
 		for _, chunk := range wiretest.Chunks(stream, cuts) {
 			chunked.Write(chunk)
@@ -162,7 +163,7 @@ func FuzzStreamMeter(f *testing.F) {
 		if whole.Usage() != chunked.Usage() || whole.Complete() != chunked.Complete() || whole.Failure() != chunked.Failure() {
 			t.Fatalf("in one chunk %+v, %v, %q; in several %+v, %v, %q", whole.Usage(), whole.Complete(), whole.Failure(), chunked.Usage(), chunked.Complete(), chunked.Failure())
 		}
-		var want messages.Usage
+		var want dialect.Usage
 		complete, failed := false, false
 		events, vague := plainEvents(stream)
 		if vague {
@@ -199,7 +200,7 @@ func FuzzAnswerMeter(f *testing.F) {
 		f.Add([]byte(seed), uint64(0b110101))
 	}
 	f.Fuzz(func(t *testing.T, doc []byte, cuts uint64) {
-		var whole, chunked messages.AnswerMeter
+		whole, chunked := api.NewMeter(), api.NewMeter()
 		whole.Write(doc)
 		for _, chunk := range wiretest.Chunks(doc, cuts) {
 			chunked.Write(chunk)
@@ -210,7 +211,7 @@ func FuzzAnswerMeter(f *testing.F) {
 		if !json.Valid(doc) {
 			return
 		}
-		var want messages.Usage
+		var want dialect.Usage
 		for _, m := range plainMembers(doc) {
 			if m.key == "usage" {
 				addPlainUsage(&want, m.value)
@@ -256,7 +257,7 @@ func plainMember(raw []byte, name string) (value []byte) {
 	return value
 }
 
-func addPlainUsage(u *messages.Usage, raw []byte) {
+func addPlainUsage(u *dialect.Usage, raw []byte) {
 	fields := map[string]*int64{
 		"input_tokens": &u.Input, "output_tokens": &u.Output,
 		"cache_read_input_tokens": &u.CacheRead, "cache_creation_input_tokens": &u.CacheCreation,
@@ -276,7 +277,7 @@ func BenchmarkStreamMeter(b *testing.B) {
 			b.SetBytes(int64(len(stream)))
 			b.ReportAllocs()
 			for b.Loop() {
-				var m messages.StreamMeter
+				m := api.NewStreamMeter()
 				for rest := stream; len(rest) > 0; {
 					n := min(size, len(rest))
 					m.Write(rest[:n])
@@ -295,7 +296,7 @@ func BenchmarkAnswerMeter(b *testing.B) {
 	b.SetBytes(int64(len(doc)))
 	b.ReportAllocs()
 	for b.Loop() {
-		var m messages.AnswerMeter
+		m := api.NewMeter()
 		for rest := doc; len(rest) > 0; {
 			n := min(4<<10, len(rest))
 			m.Write(rest[:n])

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"shunt/internal/dialect/messages"
+	"shunt/internal/wire"
 )
 
 // QUO-1: every field of every window has its header, and what is written is read back.
@@ -107,11 +108,11 @@ func TestRetryAfter(t *testing.T) {
 		{"2025-01-01T12:00:10Z", 0, false},
 	} {
 		h := http.Header{"Retry-After": {tt.value}}
-		if got, ok := messages.RetryAfter(h, now); got != tt.want || ok != tt.ok {
+		if got, ok := wire.RetryAfter(h, now); got != tt.want || ok != tt.ok {
 			t.Errorf("%q = %v, %v; want %v, %v", tt.value, got, ok, tt.want, tt.ok)
 		}
 	}
-	if _, ok := messages.RetryAfter(http.Header{}, now); ok {
+	if _, ok := wire.RetryAfter(http.Header{}, now); ok {
 		t.Error("an absent header was read")
 	}
 }

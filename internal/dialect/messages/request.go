@@ -4,58 +4,31 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"shunt/internal/dialect"
 	"shunt/internal/wire"
 	"unicode/utf8"
 )
 
-// Request is what routing needs of a request body.
-type Request struct {
-	// Model is the decoded top-level model, of 1 to [MaxModel] bytes. It is a copy: it may outlive a pooled body.
-	Model string
-	// ModelSpan covers the model's string literal, quotes included.
-	ModelSpan wire.Span
-	// Stream is whether the last top-level stream is true.
-	Stream bool
-	// AccountUUID covers the value of account_uuid within the string literal of metadata.user_id, in its escaped form
-	// and whatever its type (WIRE-6). It is zero where there is nothing to replace.
-	AccountUUID wire.Span
-	// ToolModels are the decoded models of top-level tools that have one, such as an advisor, in their order: the first
-	// four of at most [MaxModel] bytes (SEL-4b). Almost every request has none.
-	ToolModels []string
-
-	session       wire.Span // what metadata.user_id says of the session, in its escaped form
-	sessionQuoted bool      // it is the inside of a literal within the literal
-}
-
-// MaxModel bounds the name of a model, in bytes (RTE-2).
-const MaxModel = 256
-
 const maxToolModels = 4
 
-// InvalidRequest says why a body cannot be routed. The message is for the client and quotes nothing of the body.
-type InvalidRequest struct{ Message string }
-
-func (e *InvalidRequest) Error() string { return e.Message }
-
 var (
-	errBodyNotObject = &InvalidRequest{"the request body must be a JSON object"}
-	errBodyCut       = &InvalidRequest{"the request body ends inside its JSON object"}
-	errBodyMalformed = &InvalidRequest{"the request body is not well-formed JSON"}
-	errBodyTrailing  = &InvalidRequest{"the request body has something after its JSON object"}
-	errModelMissing  = &InvalidRequest{"model: this field is required at the top level of the request body"}
-	errModelTwice    = &InvalidRequest{"model: this field stands twice at the top level of the request body"}
-	errModelType     = &InvalidRequest{"model: must be a string"}
-	errModelEmpty    = &InvalidRequest{"model: must not be empty"}
-	errModelLong     = &InvalidRequest{"model: must not be longer than 256 bytes"}
-	errModelLiteral  = &InvalidRequest{"model: is not a well-formed JSON string"}
+	errBodyNotObject = &dialect.RequestError{Message: "the request body must be a JSON object"}
+	errBodyCut       = &dialect.RequestError{Message: "the request body ends inside its JSON object"}
+	errBodyMalformed = &dialect.RequestError{Message: "the request body is not well-formed JSON"}
+	errBodyTrailing  = &dialect.RequestError{Message: "the request body has something after its JSON object"}
+	errModelMissing  = &dialect.RequestError{Message: "model: this field is required at the top level of the request body"}
+	errModelTwice    = &dialect.RequestError{Message: "model: this field stands twice at the top level of the request body"}
+	errModelType     = &dialect.RequestError{Message: "model: must be a string"}
+	errModelEmpty    = &dialect.RequestError{Message: "model: must not be empty"}
+	errModelLong     = &dialect.RequestError{Message: "model: must not be longer than 256 bytes"}
+	errModelLiteral  = &dialect.RequestError{Message: "model: is not a well-formed JSON string"}
 )
 
-// Scan reads a request body in one pass (RTE-2, WIRE-6, SES-1, SEL-4b). It allocates nothing but the names of models. The
-// error is an [*InvalidRequest]. Beyond the top-level members, and those of tools, it tracks strings and nesting only;
-// deeper faults are the upstream's to judge. Of keys that stand twice the last counts, except that a second model is an
-// error: the gateway and the upstream might not pick the same one.
-func Scan(body []byte) (Request, error) {
-	var req Request
+// Scan implements [dialect.Inbound] (RTE-2, WIRE-6, SES-1, SEL-4b). Beyond the top-level members, and those of tools, it
+// tracks strings and nesting only; deeper faults are the upstream's to judge. If a key occurs twice, the last one counts,
+// except that a second model is an error: the gateway and the upstream might not pick the same one.
+func (Dialect) Scan(body []byte) (dialect.Request, error) {
+	var req dialect.Request
 	var metadata wire.Span
 	members := wire.OpenObject(body)
 	for members.NextKey() {
@@ -71,11 +44,11 @@ func Scan(body []byte) (Request, error) {
 		switch {
 		case members.Is("model"):
 			if req.Model != "" {
-				return Request{}, errModelTwice
+				return dialect.Request{}, errModelTwice
 			}
 			model, err := modelName(members.Raw())
 			if err != nil {
-				return Request{}, err
+				return dialect.Request{}, err
 			}
 			req.Model, req.ModelSpan = model, members.Value
 		case members.Is("stream"):
@@ -86,17 +59,17 @@ func Scan(body []byte) (Request, error) {
 	}
 	switch {
 	case errors.Is(members.Err, wire.ErrNotObject):
-		return Request{}, errBodyNotObject
+		return dialect.Request{}, errBodyNotObject
 	case errors.Is(members.Err, wire.ErrTruncated):
-		return Request{}, errBodyCut
+		return dialect.Request{}, errBodyCut
 	case members.Err != nil:
-		return Request{}, errBodyMalformed
+		return dialect.Request{}, errBodyMalformed
 	case wire.SkipSpace(body, members.End()) != len(body):
-		return Request{}, errBodyTrailing
+		return dialect.Request{}, errBodyTrailing
 	case req.Model == "":
-		return Request{}, errModelMissing
+		return dialect.Request{}, errModelMissing
 	}
-	req.readUserID(body, metadata)
+	readUserID(&req, body, metadata)
 	return req, nil
 }
 
@@ -109,12 +82,12 @@ func modelName(raw []byte) (string, error) {
 	if len(inside) == 0 {
 		return "", errModelEmpty
 	}
-	var buf [MaxModel + utf8.UTFMax]byte
-	name, ok := wire.Unescape(buf[:0], inside, MaxModel)
+	var buf [dialect.MaxModel + utf8.UTFMax]byte
+	name, ok := wire.Unescape(buf[:0], inside, dialect.MaxModel)
 	if !ok {
 		return "", errModelLiteral
 	}
-	if len(name) > MaxModel {
+	if len(name) > dialect.MaxModel {
 		return "", errModelLong
 	}
 	return string(name), nil
@@ -173,7 +146,7 @@ const oldSession = "_session_" // what precedes the session in a user_id of the 
 
 // readUserID finds, in the text of metadata.user_id, account_uuid and session_id of the JSON object that this holds, or else
 // the session behind the last "_session_".
-func (req *Request) readUserID(body []byte, metadata wire.Span) {
+func readUserID(req *dialect.Request, body []byte, metadata wire.Span) {
 	span, ok := wire.Member(metadata.Of(body), "user_id")
 	if !ok || body[metadata.Start+span.Start] != '"' {
 		return
@@ -191,7 +164,7 @@ func (req *Request) readUserID(body []byte, metadata wire.Span) {
 	members := wire.OpenObject(text)
 	if members.Err != nil || !json.Valid(text) {
 		if i := bytes.LastIndex(text, []byte(oldSession)); i >= 0 {
-			req.session = within(wire.Span{Start: i + len(oldSession), End: len(text)})
+			req.Session = within(wire.Span{Start: i + len(oldSession), End: len(text)})
 		}
 		return
 	}
@@ -211,20 +184,6 @@ func (req *Request) readUserID(body []byte, metadata wire.Span) {
 		req.AccountUUID = within(account)
 	}
 	if session != (wire.Span{}) {
-		req.session, req.sessionQuoted = within(session), true
+		req.Session, req.SessionNested = within(session), true
 	}
-}
-
-// maxSession bounds the id of a session, in bytes; it is only a key.
-const maxSession = 256
-
-// SessionID returns the session that the scanned body names, empty if it names none; of a longer id the first 256 bytes
-// (SES-1).
-func (req *Request) SessionID(body []byte) string {
-	var buf, again [maxSession + utf8.UTFMax]byte
-	id, _ := wire.Unescape(buf[:0], req.session.Of(body), maxSession)
-	if req.sessionQuoted {
-		id, _ = wire.Unescape(again[:0], id, maxSession)
-	}
-	return string(id[:min(len(id), maxSession)])
 }

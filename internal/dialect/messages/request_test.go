@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"shunt/internal/dialect/messages"
+	"shunt/internal/dialect"
 	"shunt/internal/wire"
 )
 
@@ -42,7 +43,7 @@ func TestScanRouting(t *testing.T) {
 		{"the longest model in escapes", `{"model":"` + strings.Repeat(`\u006d`, 256) + `"}`, longest, `"` + strings.Repeat(`\u006d`, 256) + `"`, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			req, err := messages.Scan([]byte(tt.body))
+			req, err := api.Scan([]byte(tt.body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,8 +88,8 @@ func TestScanRefuses(t *testing.T) {
 		`{"model":"` + strings.Repeat("m", 255) + `\ud83d\ude00"}`: long, "{\"model\":\"" + strings.Repeat("\xff", 86) + "\"}": long,
 		`{"model":"hush\x"}`: literal, `{"model":"\u12g4"}`: literal, `{"model":"\u12"}`: literal, "{\"model\":\"hush\n\"}": literal,
 	} {
-		_, err := messages.Scan([]byte(body))
-		var invalid *messages.InvalidRequest
+		_, err := api.Scan([]byte(body))
+		var invalid *dialect.RequestError
 		if !errors.As(err, &invalid) || !strings.Contains(invalid.Message, want) {
 			t.Errorf("%q: err = %v, want one with %q", body, err, want)
 		} else if strings.Contains(err.Error(), "hush") {
@@ -128,7 +129,7 @@ func TestScanAccountUUID(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			body := `{"model":"m","metadata":` + tt.metadata + `,"x":1}`
-			req, err := messages.Scan([]byte(body))
+			req, err := api.Scan([]byte(body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +143,7 @@ func TestScanAccountUUID(t *testing.T) {
 // WIRE-6: of two metadata objects the last is the one a JSON reader sees.
 func TestScanLastMetadata(t *testing.T) {
 	const body = `{"metadata":{"user_id":"{\"account_uuid\":\"a\"}"},"model":"m","metadata":{"x":1}}`
-	req, err := messages.Scan([]byte(body))
+	req, err := api.Scan([]byte(body))
 	if err != nil || req.AccountUUID != (wire.Span{}) {
 		t.Errorf("AccountUUID = %v, err = %v; want none", req.AccountUUID, err)
 	}
@@ -152,10 +153,10 @@ func TestScanLastMetadata(t *testing.T) {
 func TestScanDeep(t *testing.T) {
 	const depth = 5_000_000
 	body := []byte(`{"a":` + strings.Repeat(`[`, depth) + strings.Repeat(`]`, depth) + `,"model":"m"}`)
-	if req, err := messages.Scan(body); err != nil || req.Model != "m" {
+	if req, err := api.Scan(body); err != nil || req.Model != "m" {
 		t.Errorf("Scan = %+v, %v", req, err)
 	}
-	if _, err := messages.Scan(body[:depth]); err == nil {
+	if _, err := api.Scan(body[:depth]); err == nil {
 		t.Error("a body cut in the depth was accepted")
 	}
 }
@@ -164,7 +165,7 @@ func TestScanDeep(t *testing.T) {
 func TestScanAllocations(t *testing.T) {
 	body := codingTurn(115_000)
 	if got := testing.AllocsPerRun(20, func() {
-		if _, err := messages.Scan(body); err != nil {
+		if _, err := api.Scan(body); err != nil {
 			t.Fatal(err)
 		}
 	}); got > 1 {
@@ -177,7 +178,7 @@ func TestScanOfALongModel(t *testing.T) {
 	for _, letter := range []string{"m", `\u006d`} {
 		body := []byte(`{"model":"` + strings.Repeat(letter, 1<<20) + `"}`)
 		if got := testing.AllocsPerRun(5, func() {
-			if _, err := messages.Scan(body); err == nil {
+			if _, err := api.Scan(body); err == nil {
 				t.Fatal("it was accepted")
 			}
 		}); got > 0 {
@@ -212,7 +213,7 @@ func TestScanSession(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			body := []byte(`{"model":"m","metadata":{"user_id":` + tt.userID + `},"x":1}`)
-			req, err := messages.Scan(body)
+			req, err := api.Scan(body)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -245,7 +246,7 @@ func TestScanToolModels(t *testing.T) {
 				`{"tools":` + tt.tools + `,"model":"m"}`,
 				`{"tools":[{"model":"earlier"}],"model":"m","tools":` + tt.tools + `}`,
 			} {
-				req, err := messages.Scan([]byte(body))
+				req, err := api.Scan([]byte(body))
 				if err != nil || req.Model != "m" {
 					t.Fatalf("%s: %+v, %v", body, req, err)
 				}
@@ -261,15 +262,12 @@ func TestScanToolModels(t *testing.T) {
 func TestSplice(t *testing.T) {
 	body := []byte(`{ "model":"a","n":1.0,"metadata":{"user_id":"{\"account_uuid\":\"old\",\"x\":\"\\u0041\"}"},"stream":true }`)
 	want := `{ "model":"claude-\"b\"","n":1.0,"metadata":{"user_id":"{\"account_uuid\":\"` + uuid + `\",\"x\":\"\\u0041\"}"},"stream":true }`
-	req, err := messages.Scan(body)
+	req, err := api.Scan(body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	edits := []wire.Edit{
-		{Span: req.AccountUUID, With: messages.QuoteAccountUUID(uuid)},
-		{Span: wire.Span{}, With: []byte("nothing to replace")},
-		{Span: req.ModelSpan, With: wire.Quote(`claude-"b"`)},
-	}
+	edits := api.AppendEdits([]wire.Edit{{Span: wire.Span{}, With: []byte("nothing to replace")}}, &req, `claude-"b"`, uuid)
+	slices.Reverse(edits)
 	segments, length := wire.Splice(body, edits...)
 	if got := string(bytes.Join(segments, nil)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -301,9 +299,9 @@ func FuzzScan(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		req, err := messages.Scan(body)
+		req, err := api.Scan(body)
 		if err != nil {
-			var invalid *messages.InvalidRequest
+			var invalid *dialect.RequestError
 			if !errors.As(err, &invalid) || invalid.Message == "" {
 				t.Fatalf("err = %#v", err)
 			}
@@ -328,13 +326,11 @@ func FuzzScan(f *testing.F) {
 			t.Fatalf("session %q, reference %q", got, want.session)
 		}
 		for cut := range len(bytes.TrimRight(body, " \t\r\n")) {
-			if _, err := messages.Scan(body[:cut]); err == nil {
+			if _, err := api.Scan(body[:cut]); err == nil {
 				t.Fatalf("accepted the first %d bytes", cut)
 			}
 		}
-		segments, length := wire.Splice(body,
-			wire.Edit{Span: req.ModelSpan, With: wire.Quote("new-\"model\"")},
-			wire.Edit{Span: req.AccountUUID, With: messages.QuoteAccountUUID(uuid)})
+		segments, length := wire.Splice(body, api.AppendEdits(nil, &req, "new-\"model\"", uuid)...)
 		edited := bytes.Join(segments, nil)
 		if int64(len(edited)) != length {
 			t.Fatalf("length = %d of %d bytes", length, len(edited))
@@ -366,7 +362,7 @@ func FuzzSession(f *testing.F) {
 			t.Fatal(err)
 		}
 		want, _ := reference(body)
-		req, err := messages.Scan(body)
+		req, err := api.Scan(body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -464,7 +460,7 @@ func BenchmarkScanTools(b *testing.B) {
 	body := []byte(`{"model":"m","tools":[` + strings.Repeat(one+",", 23) + one + `],"stream":true}`)
 	b.SetBytes(int64(len(body)))
 	for b.Loop() {
-		if _, err := messages.Scan(body); err != nil {
+		if _, err := api.Scan(body); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -480,7 +476,7 @@ func BenchmarkScan(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := messages.Scan(body); err != nil {
+				if _, err := api.Scan(body); err != nil {
 					b.Fatal(err)
 				}
 			}

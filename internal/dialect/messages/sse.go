@@ -6,9 +6,6 @@ import (
 	"slices"
 )
 
-// Ping is the event that keeps a silent stream alive (WIRE-12), as the API itself sends it. It must not be changed.
-var Ping = []byte("event: ping\ndata: {\"type\": \"ping\"}\n\n")
-
 // Event is one event of a stream.
 type Event struct {
 	Name       string    // the event field; without one, the type that the data names

@@ -73,11 +73,11 @@ func TestFirstEventIncomplete(t *testing.T) {
 
 // WIRE-12: shunt's own ping is one event that everything here takes for a ping.
 func TestPing(t *testing.T) {
-	if _, found := messages.FirstEvent(messages.Ping); found {
+	if _, found := messages.FirstEvent(api.Ping()); found {
 		t.Error("FirstEvent stops at it")
 	}
 	var b wire.Boundary
-	b.Write(messages.Ping)
+	b.Write(api.Ping())
 	if !b.AtEnd() {
 		t.Error("it does not end an event")
 	}

@@ -2,17 +2,18 @@ package messages
 
 import (
 	"bytes"
+	"shunt/internal/dialect"
 	"shunt/internal/wire"
 	"strings"
 )
 
-// StreamMeter reads the usage of a streamed answer, and whether it came to its end, as the bytes pass (OBS-1). It looks
+// streamMeter reads the usage of a streamed answer, and whether it came to its end, as the bytes pass (OBS-1). It looks
 // into the few events that tell and hops over the rest; it holds at most 64 KiB, never fails, and ignores what it cannot
 // read. How the stream is cut into chunks makes no difference. The zero value is ready.
-type StreamMeter struct {
-	usage    Usage
+type streamMeter struct {
+	usage    dialect.Usage
 	complete bool
-	failure  ErrorType
+	failure  string
 
 	begun   bool // the first line, which may carry a byte order mark, has been seen
 	afterCR bool // the last chunk ended with CR: an LF that follows belongs to it
@@ -52,32 +53,32 @@ func kindOf(name string) eventKind {
 }
 
 // Usage is what the answer said so far.
-func (m *StreamMeter) Usage() Usage { return m.usage }
+func (m *streamMeter) Usage() dialect.Usage { return m.usage }
 
 // Complete reports whether the answer ended as one does, with message_stop or an error event. A stream that ends before
 // was cut (FO-9).
-func (m *StreamMeter) Complete() bool { return m.complete }
+func (m *streamMeter) Complete() bool { return m.complete }
 
 // Failure returns the type of the first error event, empty if there was none: at most 64 lower-case letters and underscores.
-// It is [TypeUnknown] if the event has no such type (OBS-1).
-func (m *StreamMeter) Failure() ErrorType { return m.failure }
+// It is "unknown" if the event has no such type (OBS-1).
+func (m *streamMeter) Failure() string { return m.failure }
 
-// TypeUnknown is the type of an error event without a type of its own.
-const TypeUnknown ErrorType = "unknown"
+// unknownType stands for the type of an error event that has none (OBS-1).
+const unknownType = "unknown"
 
 const maxErrorType = 64
 
-func failureOf(data []byte) ErrorType {
+func failureOf(data []byte) string {
 	kind, _, ok := ParseError(data)
 	foreign := func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }
 	if !ok || len(kind) > maxErrorType || strings.ContainsFunc(string(kind), foreign) {
-		return TypeUnknown
+		return unknownType
 	}
-	return kind
+	return string(kind)
 }
 
 // Write takes the next bytes of the stream.
-func (m *StreamMeter) Write(p []byte) {
+func (m *streamMeter) Write(p []byte) {
 	if len(p) == 0 {
 		return
 	}
@@ -106,7 +107,7 @@ func (m *StreamMeter) Write(p []byte) {
 }
 
 // keep holds the beginning of a line whose rest is in the next chunk, unless it cannot matter.
-func (m *StreamMeter) keep(beginning []byte) {
+func (m *streamMeter) keep(beginning []byte) {
 	if m.skip {
 		return
 	}
@@ -116,7 +117,7 @@ func (m *StreamMeter) keep(beginning []byte) {
 	}
 }
 
-func (m *StreamMeter) line(line []byte) {
+func (m *streamMeter) line(line []byte) {
 	line = line[:min(len(line), maxHeld)] // as keep would have cut it
 	if !m.begun {
 		m.begun = true
@@ -140,7 +141,7 @@ func (m *StreamMeter) line(line []byte) {
 	}
 }
 
-func (m *StreamMeter) dispatch() {
+func (m *streamMeter) dispatch() {
 	if m.hasData {
 		if m.kind == unnamed {
 			m.kind = kindOf(typeOf(m.data))
@@ -164,8 +165,8 @@ func (m *StreamMeter) dispatch() {
 	m.kind, m.hasData, m.data = unnamed, false, m.data[:0]
 }
 
-func (m *StreamMeter) readUsage(holder []byte) {
+func (m *streamMeter) readUsage(holder []byte) {
 	if usage, ok := wire.Member(holder, "usage"); ok {
-		m.usage.read(usage.Of(holder))
+		readUsage(&m.usage, usage.Of(holder))
 	}
 }

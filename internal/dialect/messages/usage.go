@@ -3,17 +3,12 @@ package messages
 import (
 	"strconv"
 
+	"shunt/internal/dialect"
 	"shunt/internal/wire"
 )
 
-// Usage is what an answer says it cost, in tokens.
-type Usage struct {
-	Input, Output, CacheRead, CacheCreation int64
-	Known                                   bool // whether the answer said anything
-}
-
-// read takes the counts that a usage object holds; others stay. Counts are cumulative: a later one replaces an earlier.
-func (u *Usage) read(object []byte) {
+// readUsage updates u with the counts of a usage object. Counts are cumulative: a later one replaces an earlier one.
+func readUsage(u *dialect.Usage, object []byte) {
 	members := wire.OpenObject(object)
 	for members.Next() {
 		var field *int64

@@ -1,11 +1,99 @@
 // Package claude is the family of Claude accounts.
 package claude
 
-import "shunt/internal/family"
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"shunt/internal/dialect"
+	"shunt/internal/dialect/messages"
+	"shunt/internal/family"
+	"shunt/internal/quota"
+)
 
 // Family is the family of Claude accounts (8-families).
 var Family = family.Family{
 	Name:  "claude",
 	Auth:  "claude_oauth",
 	Hosts: []string{"anthropic.com"},
+
+	Dialect:     messages.Dialect{},
+	HeaderItems: []family.HeaderItem{{Name: "Anthropic-Beta", Item: oauthBeta}},
+
+	WindowScopes: []quota.Scope{"", "", fable},
+	ScopeOf:      scopeOf,
+	Quota:        readQuota,
+	Usage: &family.Usage{
+		Path:   "api/oauth/usage",
+		Header: http.Header{"Anthropic-Beta": {oauthBeta}, "Anthropic-Version": {"2023-06-01"}},
+		Parse:  parseUsage,
+	},
+
+	Rules:             family.Standard,
+	RefusesCredential: refusesCredential,
+	BindsReasoning:    bindsReasoning,
+}
+
+// oauthBeta is what the provider requires of a request with an OAuth token (WIRE-1).
+const oauthBeta = "oauth-2025-04-20"
+
+// fable is the scope of the models of the Fable family, which have a weekly window of their own.
+const fable quota.Scope = "fable"
+
+func scopeOf(model string) quota.Scope {
+	if strings.Contains(strings.ToLower(model), string(fable)) {
+		return fable
+	}
+	return ""
+}
+
+// readQuota reads the quota headers (QUO-1).
+func readQuota(h http.Header) quota.Signal {
+	limits := messages.ParseRateLimit(h)
+	s := quota.Signal{Status: limits.Status, Reset: unixTime(limits.Reset)}
+	for from, to := range windows {
+		w := limits.Windows[from]
+		s.Windows[to] = quota.WindowSignal{
+			Utilization: w.Utilization, HasUtilization: w.HasUtilization, Reset: unixTime(w.Reset), Status: w.Status,
+		}
+	}
+	return s
+}
+
+// unixTime returns the time of Unix seconds; 0 is absent.
+func unixTime(seconds int64) time.Time {
+	if seconds == 0 {
+		return time.Time{}
+	}
+	return time.Unix(seconds, 0)
+}
+
+var windows = [messages.Windows]quota.Window{
+	messages.FiveHour: quota.FiveHour, messages.SevenDay: quota.SevenDay, messages.Fable: quota.Fable,
+}
+
+// refusesCredential knows the provider's texts. A 403 that names a model is about the request.
+func refusesCredential(e dialect.Error) bool {
+	if e.Kind != dialect.Permission {
+		return false
+	}
+	message := strings.ToLower(e.Message)
+	if strings.Contains(message, "model") || strings.Contains(message, "claude-") {
+		return false
+	}
+	return strings.Contains(message, "oauth") || strings.Contains(message, "organization has been disabled") ||
+		strings.TrimRight(strings.TrimSpace(message), ".") == "request not allowed"
+}
+
+// reasoningBound are the models that read the reasoning of earlier turns only on the account that wrote it (SEL-31). A name
+// stands for its dated versions too.
+var reasoningBound = []string{"claude-sonnet-5-5"}
+
+func bindsReasoning(model string) bool {
+	return slices.ContainsFunc(reasoningBound, func(bound string) bool {
+		dated, ok := strings.CutPrefix(model, bound)
+		return ok && (dated == "" || dated[0] == '-')
+	})
 }

@@ -2,12 +2,8 @@ package messages
 
 import "shunt/internal/wire"
 
-// AnswerModel finds the string literal of the top-level model of a JSON answer, quotes included (RTE-3). The head may be
-// a prefix of the answer.
-func AnswerModel(head []byte) (wire.Span, bool) { return modelOf(head) }
-
-// StartModel finds the string literal of message.model in the data of a message_start event, quotes included (RTE-3).
-func StartModel(data []byte) (wire.Span, bool) {
+// startModel finds the string literal of message.model in the data of a message_start event, quotes included (RTE-3).
+func startModel(data []byte) (wire.Span, bool) {
 	members := wire.OpenObject(data)
 	for members.Next() {
 		if members.Is("message") {

@@ -1,21 +1,13 @@
-package messages
+package claude
 
 import (
 	"encoding/json"
 	"errors"
 	"strconv"
 	"time"
+
+	"shunt/internal/quota"
 )
-
-// UsageReport is what the usage endpoint reports of an account's windows (QUO-22). The zero value reports nothing.
-type UsageReport struct{ Windows [Windows]WindowUsage }
-
-// WindowUsage is one window's reading. A window whose utilization the report does not contain has none.
-type WindowUsage struct {
-	Utilization    float64 // fraction, finite, at least 0; may exceed 1
-	HasUtilization bool
-	Reset          time.Time // zero = absent
-}
 
 // The rows of limits[], by their kind.
 const (
@@ -26,62 +18,62 @@ const (
 	fableName = "Fable"
 )
 
-// ParseUsage reads the response body of the usage endpoint (QUO-22). It may contain the five-hour and the weekly window as
+// parseUsage reads the response body of the usage endpoint (QUO-22). It may contain the five-hour and the weekly window as
 // members of their own, as rows of limits[], or both; of several readings of one window, the highest counts, with its reset
 // (QUO-25). A part that is malformed is absent and takes no other with it; the error reports that the whole is not such a
 // body, and does not quote it.
-func ParseUsage(body []byte) (UsageReport, error) {
+func parseUsage(body []byte) (quota.Usage, error) {
 	var reply members
 	if json.Unmarshal(body, &reply) != nil {
-		return UsageReport{}, errors.New("the reply is not a JSON object")
+		return quota.Usage{}, errors.New("the reply is not a JSON object")
 	}
 	_, flatFiveHour := reply["five_hour"]
 	_, flatSevenDay := reply["seven_day"]
 	_, listed := reply["limits"]
 	if !flatFiveHour && !flatSevenDay && !listed {
-		return UsageReport{}, errors.New("the reply contains no quota window")
+		return quota.Usage{}, errors.New("the reply contains no quota window")
 	}
-	var r UsageReport
-	for w, name := range [...]string{FiveHour: "five_hour", SevenDay: "seven_day"} {
+	var u quota.Usage
+	for w, name := range [...]string{quota.FiveHour: "five_hour", quota.SevenDay: "seven_day"} {
 		flat := reply.members(name)
-		r.add(Window(w), flat["utilization"], flat["resets_at"])
+		add(&u.Windows[w], flat["utilization"], flat["resets_at"])
 	}
 	var rows []json.RawMessage
 	_ = json.Unmarshal(reply["limits"], &rows)
 	for _, raw := range rows {
 		row := membersOf(raw)
 		if w, ok := windowOf(row); ok {
-			r.add(w, row["percent"], row["resets_at"])
+			add(&u.Windows[w], row["percent"], row["resets_at"])
 		}
 	}
-	return r, nil
+	return u, nil
 }
 
 // windowOf returns the window of the account that a row of limits[] represents. A row with a scope is a limit on a part of
 // what the account can do, such as one model; the only such part with a window is Fable (QUO-25).
-func windowOf(row members) (w Window, ok bool) {
+func windowOf(row members) (w quota.Window, ok bool) {
 	scope, scoped := row["scope"]
 	scoped = scoped && string(scope) != "null"
 	switch kind := text(row["kind"]); {
 	case kind == sessionLimit && !scoped:
-		return FiveHour, true
+		return quota.FiveHour, true
 	case kind == weeklyLimit && !scoped:
-		return SevenDay, true
+		return quota.SevenDay, true
 	case kind == scopedLimit && text(row.members("scope").members("model")["display_name"]) == fableName:
-		return Fable, true
+		return quota.Fable, true
 	}
 	return 0, false
 }
 
-// add takes in one reading of a window. One without a percentage hides no other.
-func (r *UsageReport) add(w Window, percent, resetsAt json.RawMessage) {
+// add records one reading of a window. One without a percentage hides no other.
+func add(w *quota.WindowUsage, percent, resetsAt json.RawMessage) {
 	value, err := strconv.ParseFloat(string(percent), 64) // which accepts no JSON but a number
 	fraction := max(0, value) / 100
-	if err != nil || r.Windows[w].HasUtilization && fraction <= r.Windows[w].Utilization {
+	if err != nil || w.Has && fraction <= w.Utilization {
 		return
 	}
 	reset, _ := time.Parse(time.RFC3339, text(resetsAt)) // the zero time, unless it is one
-	r.Windows[w] = WindowUsage{Utilization: fraction, HasUtilization: true, Reset: reset}
+	*w = quota.WindowUsage{Utilization: fraction, Has: true, Reset: reset}
 }
 
 // members are those of a JSON object, by their exact names; of two with one name, the last. It is nil for anything else.

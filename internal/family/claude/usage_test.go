@@ -1,4 +1,4 @@
-package messages_test
+package claude_test
 
 import (
 	"bytes"
@@ -10,7 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"shunt/internal/dialect/messages"
+	"shunt/internal/family/claude"
+	"shunt/internal/quota"
 )
 
 // wholeReply has the shape of the endpoint's reply, windows included that shunt does not know.
@@ -36,8 +37,8 @@ func at(text string) time.Time {
 }
 
 // used is a window's part of a report; without a reset if that is empty.
-func used(fraction float64, reset string) messages.WindowUsage {
-	w := messages.WindowUsage{Utilization: fraction, HasUtilization: true}
+func used(fraction float64, reset string) quota.WindowUsage {
+	w := quota.WindowUsage{Utilization: fraction, Has: true}
 	if reset != "" {
 		w.Reset = at(reset)
 	}
@@ -46,8 +47,8 @@ func used(fraction float64, reset string) messages.WindowUsage {
 
 // QUO-22, QUO-25: which part of a reply is which window's, and what is no part.
 func TestParseUsage(t *testing.T) {
-	const five, seven, fable = messages.FiveHour, messages.SevenDay, messages.Fable
-	type windows = map[messages.Window]messages.WindowUsage
+	const five, seven, fable = quota.FiveHour, quota.SevenDay, quota.Fable
+	type windows = map[quota.Window]quota.WindowUsage
 	for _, c := range []struct {
 		name, reply string
 		want        windows
@@ -126,11 +127,11 @@ func TestParseUsage(t *testing.T) {
 		{"names are exact", `{"five_hour":{"Utilization":50},"limits":[{"Kind":"session","percent":50},{"kind":"session","Percent":50}]}`, nil},
 		{"Fable's name is exact", `{"limits":[{"kind":"weekly_scoped","percent":6,"scope":{"model":{"display_name":"Fable 5"}}}]}`, nil},
 	} {
-		got, err := messages.ParseUsage([]byte(c.reply))
+		got, err := claude.Family.Usage.Parse([]byte(c.reply))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		var want messages.UsageReport
+		var want quota.Usage
 		for w, u := range c.want {
 			want.Windows[w] = u
 		}
@@ -148,7 +149,7 @@ func TestParseUsageRefuses(t *testing.T) {
 		`null`:                            "the reply contains no quota window", `{}`: "the reply contains no quota window",
 		`{"type":"error","error":{"type":"rate_limit_error","message":"no"}}`: "the reply contains no quota window",
 	} {
-		if got, err := messages.ParseUsage([]byte(reply)); err == nil || err.Error() != want || got != (messages.UsageReport{}) {
+		if got, err := claude.Family.Usage.Parse([]byte(reply)); err == nil || err.Error() != want || got != (quota.Usage{}) {
 			t.Errorf("%s: %+v, %v", reply, got, err)
 		}
 	}
@@ -162,15 +163,15 @@ func FuzzParseUsage(f *testing.F) {
 	f.Add([]byte(`{"five_hour":{"utilization":1,"utilization":null}}`))
 	f.Add([]byte(`{"limits":[{"kind":"session","percent":9,"scope":{}},{"kind":"weekly_all","percent":3,"scope":null,"scope":1}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		report, err := messages.ParseUsage(body)
-		if err != nil && report != (messages.UsageReport{}) {
+		report, err := claude.Family.Usage.Parse(body)
+		if err != nil && report != (quota.Usage{}) {
 			t.Fatalf("%+v beside %v", report, err)
 		}
 		for w, got := range report.Windows {
 			if math.IsNaN(got.Utilization) || math.IsInf(got.Utilization, 0) || got.Utilization < 0 {
 				t.Errorf("window %d: %v", w, got.Utilization)
 			}
-			if want := highest(readings(body, messages.Window(w))); got != want {
+			if want := highest(readings(body, quota.Window(w))); got != want {
 				t.Errorf("window %d: %+v, want %+v", w, got, want)
 			}
 		}
@@ -178,7 +179,7 @@ func FuzzParseUsage(f *testing.F) {
 }
 
 // readings are all that a reply says of a window, the flat one first.
-func readings(body []byte, w messages.Window) (list []messages.WindowUsage) {
+func readings(body []byte, w quota.Window) (list []quota.WindowUsage) {
 	add := func(percent, resetsAt any) {
 		number, _ := percent.(json.Number)
 		value, err := strconv.ParseFloat(number.String(), 64)
@@ -187,10 +188,10 @@ func readings(body []byte, w messages.Window) (list []messages.WindowUsage) {
 		}
 		text, _ := resetsAt.(string)
 		reset, _ := time.Parse(time.RFC3339, text)
-		list = append(list, messages.WindowUsage{Utilization: max(0, value) / 100, HasUtilization: true, Reset: reset})
+		list = append(list, quota.WindowUsage{Utilization: max(0, value) / 100, Has: true, Reset: reset})
 	}
 	reply := decoded(body)
-	if w != messages.Fable {
+	if w != quota.Fable {
 		flat, _ := reply[[...]string{"five_hour", "seven_day"}[w]].(map[string]any)
 		add(flat["utilization"], flat["resets_at"])
 	}
@@ -200,7 +201,7 @@ func readings(body []byte, w messages.Window) (list []messages.WindowUsage) {
 		scope, _ := row["scope"].(map[string]any)
 		model, _ := scope["model"].(map[string]any)
 		if row["kind"] == [...]string{"session", "weekly_all", "weekly_scoped"}[w] &&
-			(w == messages.Fable && model["display_name"] == "Fable" || w != messages.Fable && row["scope"] == nil) {
+			(w == quota.Fable && model["display_name"] == "Fable" || w != quota.Fable && row["scope"] == nil) {
 			add(row["percent"], row["resets_at"])
 		}
 	}
@@ -216,9 +217,9 @@ func decoded(body []byte) (reply map[string]any) {
 	return reply
 }
 
-func highest(list []messages.WindowUsage) (best messages.WindowUsage) {
+func highest(list []quota.WindowUsage) (best quota.WindowUsage) {
 	for _, r := range list {
-		if !best.HasUtilization || r.Utilization > best.Utilization {
+		if !best.Has || r.Utilization > best.Utilization {
 			best = r
 		}
 	}

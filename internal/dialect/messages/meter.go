@@ -3,14 +3,15 @@ package messages
 import (
 	"bytes"
 
+	"shunt/internal/dialect"
 	"shunt/internal/wire"
 )
 
-// AnswerMeter reads the usage of an answer that is one JSON document, as the bytes pass (OBS-1). It hops over strings,
+// responseMeter reads the usage of an answer that is one JSON document, as the bytes pass (OBS-1). It hops over strings,
 // holds no more than the usage itself, at most 32 KiB, never fails, and ignores what it cannot read. How the document is cut
 // into chunks makes no difference. The zero value is ready.
-type AnswerMeter struct {
-	usage Usage
+type responseMeter struct {
+	usage dialect.Usage
 
 	depth     int
 	inObject  bool // the document is an object
@@ -25,10 +26,10 @@ type AnswerMeter struct {
 }
 
 // Usage is what the answer said so far.
-func (m *AnswerMeter) Usage() Usage { return m.usage }
+func (m *responseMeter) Usage() dialect.Usage { return m.usage }
 
 // Write takes the next bytes of the document.
-func (m *AnswerMeter) Write(p []byte) {
+func (m *responseMeter) Write(p []byte) {
 	from := 0 // where in p the record goes on
 	for i := 0; i < len(p) && !m.done; i++ {
 		if m.inString {
@@ -77,7 +78,7 @@ func (m *AnswerMeter) Write(p []byte) {
 }
 
 // whole is the record with the rest of it.
-func (m *AnswerMeter) whole(rest []byte) []byte {
+func (m *responseMeter) whole(rest []byte) []byte {
 	if len(m.record) == 0 {
 		return rest[:min(len(rest), maxHeld)]
 	}
@@ -85,16 +86,16 @@ func (m *AnswerMeter) whole(rest []byte) []byte {
 }
 
 // finish reads the value that ended, if it is that of usage; rest is what the record lacks of it.
-func (m *AnswerMeter) finish(rest []byte) {
+func (m *responseMeter) finish(rest []byte) {
 	if m.recording {
-		m.usage.read(m.whole(rest))
+		readUsage(&m.usage, m.whole(rest))
 	}
 	m.isUsage, m.recording, m.record = false, false, m.record[:0]
 }
 
 // stringEnd finds the quote that ends the string whose inside p goes on with, or returns -1 and remembers an odd run of
 // backslashes at the end of p.
-func (m *AnswerMeter) stringEnd(p []byte) int {
+func (m *responseMeter) stringEnd(p []byte) int {
 	for i := 0; ; i++ {
 		quote := bytes.IndexByte(p[i:], '"')
 		end := len(p)

@@ -10,21 +10,25 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
-	"shunt/internal/dialect/messages"
+	"shunt/internal/dialect"
 	"shunt/internal/observe"
 	"shunt/internal/pool"
 	"shunt/internal/relay"
 	"shunt/internal/wire"
 )
 
-// Upstream answers requests.
+// Upstream serves requests.
 type Upstream interface {
-	// Serve answers the request and fills in what it did in the request's record.
+	// Serve serves the request and fills in the request's record.
 	Serve(w http.ResponseWriter, r *Request) Outcome
+
+	// Models returns the models that the provider lists. Client is the header of the client's request in the dialect d.
+	Models(ctx context.Context, d dialect.Inbound, client http.Header) ([]dialect.Model, error)
+
+	// PassesTo returns the origin that the client's own credential goes to; ok is false if the upstream has a credential.
+	PassesTo() (origin string, ok bool)
 }
 
 // Outcome is what is left to do when a request was served.
@@ -39,14 +43,17 @@ type Outcome struct {
 
 // Request is a client's request, read and routed.
 type Request struct {
-	Client  *http.Request // method, headers and context; its body is read
-	Path    string        // as the client sent it, escaped
-	Body    *Body         // nil once the answer has begun: from there nothing is sent again (FO-9)
-	Scan    messages.Request
-	Model   string // for the upstream (RTE-1)
-	Session pool.Session
-	Times   Times
-	Record  *observe.Record
+	Client  *http.Request   // method, headers and context; its body is read
+	Path    string          // as the client sent it, escaped
+	Body    *Body           // nil once the answer has begun: from there nothing is sent again (FO-9)
+	Dialect dialect.Inbound // of the client
+	Scan    dialect.Request
+	// CountsTokens is set if the request counts tokens and does nothing else (RTE-4).
+	CountsTokens bool
+	Model        string // for the upstream (RTE-1)
+	Session      pool.Session
+	Times        Times
+	Record       *observe.Record
 
 	// The place in a chain; see [ServeChain].
 	chained   bool // what makes a chain go on is handed back and not relayed
@@ -56,18 +63,13 @@ type Request struct {
 	hostDowns map[string]int // accounts that could not reach a base URL (FO-0b)
 }
 
-const sessionHeader = "X-Claude-Code-Session-Id"
-
-// SessionOf returns the session that a request's header names; zero if it names none.
-func SessionOf(h http.Header) pool.Session { return pool.SessionOf(h.Get(sessionHeader)) }
-
 // Identify records the session that the request's header names or else, once the body is scanned, the one that its body names
 // (SES-1).
 func (r *Request) Identify() {
 	if r.Session != 0 {
 		return
 	}
-	r.Session = SessionOf(r.Client.Header)
+	r.Session = pool.SessionOf(r.Dialect.Session(r.Client.Header))
 	if r.Session == 0 && r.Body != nil {
 		r.Session = pool.SessionOf(r.Scan.SessionID(r.Body.Bytes()))
 	}
@@ -98,14 +100,6 @@ func (r *Request) restore() string {
 	return ""
 }
 
-// advises reports whether a tool of the request may use a model of the Fable family (SEL-4b).
-func (r *Request) advises() bool { return slices.ContainsFunc(r.Scan.ToolModels, IsFable) }
-
-// countTokensPath ends the path of a request that only counts tokens.
-const countTokensPath = "/count_tokens"
-
-func (r *Request) countsTokens() bool { return strings.HasSuffix(r.Path, countTokensPath) }
-
 // Release frees the request's body, once, as soon as it cannot be needed any more.
 func (r *Request) Release() {
 	if r.Body != nil {
@@ -115,21 +109,14 @@ func (r *Request) Release() {
 }
 
 // edits are the bytes of the body that change (WIRE-5): the model, and the account's UUID if it has one (WIRE-6).
-func (r *Request) edits(uuid string) []wire.Edit {
-	edits := make([]wire.Edit, 0, 2)
-	if r.Model != r.Scan.Model {
-		edits = append(edits, wire.Edit{Span: r.Scan.ModelSpan, With: wire.Quote(r.Model)})
-	}
-	if uuid != "" && r.Scan.AccountUUID != (wire.Span{}) {
-		edits = append(edits, wire.Edit{Span: r.Scan.AccountUUID, With: messages.QuoteAccountUUID(uuid)})
-	}
-	return edits
+func (r *Request) edits(d dialect.Outbound, uuid string) []wire.Edit {
+	return d.AppendEdits(make([]wire.Edit, 0, 2), &r.Scan, r.Model, uuid)
 }
 
 // Failure is an answer of shunt's own (ERR-1).
 type Failure struct {
 	Status     int
-	Type       messages.ErrorType
+	Kind       dialect.ErrorKind
 	Message    string
 	Final      bool          // the client is told not to try again: x-should-retry: false
 	RetryAfter time.Duration // zero: not said
@@ -140,7 +127,7 @@ type Failure struct {
 }
 
 var noHeadersInTime = &Failure{
-	Status: http.StatusGatewayTimeout, Type: messages.TypeTimeout,
+	Status: http.StatusGatewayTimeout, Kind: dialect.Timeout,
 	Message: "the upstream did not start its answer in time; the request may still be running there, so shunt did not send it again",
 }
 
@@ -171,7 +158,7 @@ func (r *Request) record(status int, result relay.Result) {
 	}
 	switch {
 	case result.StreamError != "": // after which a client may well leave
-		rec.End, rec.StreamError = observe.Failed, string(result.StreamError)
+		rec.End, rec.StreamError = observe.Failed, result.StreamError
 		r.streamFailed()
 	case result.Idle:
 		rec.End, rec.CutCause = observe.Cut, observe.CutIdle

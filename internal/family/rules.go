@@ -1,0 +1,117 @@
+package family
+
+import (
+	"net/http"
+	"time"
+
+	"shunt/internal/pool"
+	"shunt/internal/wire"
+)
+
+// Class is what an upstream's response, or the lack of one, means for the request and for the account.
+type Class uint8
+
+// The classes.
+const (
+	Success             Class = iota // 2xx
+	Relayed                          // a response about the request, which the client gets
+	ScopeRejected                    // the window of the request's scope is used up, and no other
+	Rejected                         // a quota window is used up
+	Throttled                        // a 429 that names no window
+	Unauthorized                     // a 401 about the credential
+	RequestUnauthorized              // a 401 about the request
+	CredentialRefused                // a 403 about the credential
+	Overloaded                       // 529
+	ServerError                      // any other 5xx
+	Challenged                       // a web page of the provider's front proxy in place of a response
+	Unreachable                      // the connection failed before any part of a response
+	Unreadable                       // it failed in the middle of a response's head, or what came is not HTTP
+	HostDown                         // there was no connection
+	Unresolved                       // there is no usable credential
+	LoginNeeded                      // and there will be none until a person logs in
+
+	Classes = iota // how many there are
+)
+
+var classNames = [Classes]string{
+	Success: "success", Relayed: "passed", ScopeRejected: "scope_rejected", Rejected: "rejected", Throttled: "throttled",
+	Unauthorized: "unauthorized", RequestUnauthorized: "request_unauthorized", CredentialRefused: "credential_refused",
+	Overloaded: "overloaded", ServerError: "server_error", Challenged: "challenged", Unreachable: "unreachable",
+	Unreadable: "unreadable", HostDown: "host_down", Unresolved: "unresolved", LoginNeeded: "login_needed",
+}
+
+// String returns the class as logs and metrics name it; see also [Class.In].
+func (c Class) String() string { return classNames[c] }
+
+// IsQuota reports whether a quota window is used up.
+func (c Class) IsQuota() bool { return c == Rejected || c == ScopeRejected }
+
+// Step is what the attempt loop does next.
+type Step uint8
+
+// The steps.
+const (
+	Relay        Step = iota // the client gets this response
+	NextAccount              // another account gets the request
+	ResendOnce               // the same account once more, then the next
+	WaitOrMove               // the same account after a short wait, or another for this request only
+	RefreshFirst             // the same account with a new token, then the next
+)
+
+// Cooldown is how long an account cools down: retry-after between Least and Most, or Otherwise where the response does not
+// say. With Most 0, no response may change it.
+type Cooldown struct{ Otherwise, Least, Most time.Duration }
+
+// Fixed is a cooldown that no response may change.
+func Fixed(d time.Duration) Cooldown { return Cooldown{Otherwise: d} }
+
+// For returns the cooldown after a response with this header; 0 is none.
+func (c Cooldown) For(h http.Header, now time.Time) time.Duration {
+	if c.Most > 0 {
+		if after, ok := wire.RetryAfter(h, now); ok {
+			return min(max(after, c.Least), c.Most)
+		}
+	}
+	return c.Otherwise
+}
+
+// Rule is what a response of one class leads to.
+type Rule struct {
+	Event    pool.Event
+	Cooldown Cooldown
+	Then     Step
+	// Fault is set if the service or the request may be at fault: two accounts are tried at most (FO-0a).
+	Fault bool
+	// Messages is set if the class is about messages: in response to a count of tokens it says nothing about the account
+	// (RTE-4).
+	Messages bool
+}
+
+// Rules are the rules by class (5-failover).
+type Rules [Classes]Rule
+
+// With returns the rules with another one for a class.
+func (r Rules) With(c Class, rule Rule) Rules {
+	r[c] = rule
+	return r
+}
+
+// Standard are the rules of a family that has none of its own.
+var Standard = Rules{
+	Success:             {Event: pool.Success, Then: Relay},
+	Relayed:             {Then: Relay},
+	ScopeRejected:       {Event: pool.FableRejected, Cooldown: Cooldown{60 * time.Second, time.Second, time.Hour}, Then: NextAccount, Messages: true},
+	Rejected:            {Event: pool.Rejected, Cooldown: Cooldown{60 * time.Second, time.Second, time.Hour}, Then: NextAccount, Messages: true},
+	Throttled:           {Event: pool.Throttled, Cooldown: Cooldown{0, time.Second, 300 * time.Second}, Then: WaitOrMove, Messages: true},
+	Unauthorized:        {Event: pool.Unauthorized, Cooldown: Fixed(300 * time.Second), Then: RefreshFirst},
+	RequestUnauthorized: {Then: NextAccount, Fault: true},
+	CredentialRefused:   {Event: pool.Forbidden, Cooldown: Fixed(300 * time.Second), Then: NextAccount},
+	Overloaded:          {Event: pool.Overloaded, Cooldown: Fixed(5 * time.Second), Then: NextAccount, Fault: true, Messages: true},
+	ServerError:         {Event: pool.ServerError, Cooldown: Fixed(30 * time.Second), Then: NextAccount, Fault: true, Messages: true},
+	Challenged:          {Event: pool.ServerError, Cooldown: Fixed(30 * time.Second), Then: NextAccount, Fault: true, Messages: true},
+	Unreachable:         {Event: pool.Transport, Cooldown: Fixed(30 * time.Second), Then: ResendOnce, Fault: true},
+	Unreadable:          {Event: pool.ServerError, Cooldown: Fixed(30 * time.Second), Then: NextAccount, Fault: true}, // it may be working on the request
+	HostDown:            {Event: pool.HostDown, Cooldown: Fixed(5 * time.Second), Then: ResendOnce, Fault: true},
+	Unresolved:          {Event: pool.Unresolved, Cooldown: Fixed(300 * time.Second), Then: NextAccount},
+	LoginNeeded:         {Event: pool.LoginNeeded, Cooldown: Fixed(300 * time.Second), Then: NextAccount},
+}
