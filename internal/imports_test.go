@@ -27,13 +27,14 @@ var allowed = map[string]string{
 	"admin":    "dialect/messages config quota pool account oauth observe",
 	"cli":      "app admin config account oauth observe sim simulate",
 
-	"family":           "dialect quota pool oauth",
-	"family/claude":    "family dialect dialect/messages quota pool oauth",
-	"dialect":          "",
-	"dialect/messages": "dialect",
-	"wire/wiretest":    "",
-	"store/storetest":  "store",
-	"simulate":         "quota pool observe",
+	"family":              "dialect quota pool oauth",
+	"family/claude":       "family dialect dialect/messages quota pool oauth",
+	"dialect":             "",
+	"dialect/messages":    "dialect",
+	"dialect/dialecttest": "dialect wire/wiretest",
+	"wire/wiretest":       "",
+	"store/storetest":     "store",
+	"simulate":            "quota pool observe",
 }
 
 var leaves = []string{"identity", "secret", "clock", "hosts", "userfile", "wire"}
