@@ -37,4 +37,12 @@ func writeTable(w io.Writer, c *simulate.Comparison) {
 // nameColumn sets the one column that begins at the left.
 const nameColumn = "%-11s"
 
+// counted returns a number with its noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 func share(f float64) string { return fmt.Sprintf("%.1f %%", 100*f) }

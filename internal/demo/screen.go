@@ -1,4 +1,4 @@
-package cli
+package demo
 
 import (
 	"bytes"
@@ -18,11 +18,11 @@ type screen interface {
 	close(last *frame, outro []string) error
 }
 
-func newScreen(s *System) screen {
-	if isTerminal(s.Stdout) && s.Getenv("TERM") != "dumb" {
-		return &terminal{out: s.Stdout, colour: s.Getenv("NO_COLOR") == ""}
+func newScreen(o Options) screen {
+	if o.Live {
+		return &terminal{out: o.Out, color: o.Color}
 	}
-	return &printer{out: s.Stdout}
+	return &printer{out: o.Out}
 }
 
 // printer is a screen for a file or a pipe: one line a frame.
@@ -54,7 +54,7 @@ func (p *printer) print(text ...string) error {
 // unless the terminal is resized: then nobody can tell where the old lines are, and it is cleared.
 type terminal struct {
 	out           *os.File
-	colour        bool
+	color         bool
 	intro         []string
 	width, height int // at the last frame; 0 = there was none
 	rows          int // of the last frame
@@ -111,7 +111,7 @@ func (t *terminal) draw(f *frame, width, height int) []byte {
 	}
 	lines := f.view(width, room)
 	for _, l := range lines {
-		fmt.Fprintf(&b, "\r%s%s\n", eraseRight, l.text(t.colour))
+		fmt.Fprintf(&b, "\r%s%s\n", eraseRight, l.text(t.color))
 	}
 	b.WriteString("\r" + eraseBelow)
 	t.width, t.height, t.rows = width, height, len(lines)

@@ -1,4 +1,4 @@
-package cli
+package demo
 
 import (
 	"strings"
@@ -51,7 +51,7 @@ func drawn(f *frame, width, height int) string {
 }
 
 // CLI-3: the view says how each account stands, what happened and why, at any width.
-func TestDemoView(t *testing.T) {
+func TestView(t *testing.T) {
 	for _, c := range []struct {
 		width int
 		want  string
@@ -121,7 +121,7 @@ sessions at amber you, birch -, cedar 1 2 3 4, daisy -
 	}
 }
 
-func TestDemoViewFits(t *testing.T) {
+func TestViewFits(t *testing.T) {
 	for width := 1; width <= 200; width++ {
 		for _, height := range []int{1, 5, 8, 12, 17, 24, 60} {
 			f := aFrame()
@@ -143,7 +143,7 @@ func TestDemoViewFits(t *testing.T) {
 }
 
 // CLI-3: without a terminal a frame is one plain line, with the last event if that is new.
-func TestDemoSummary(t *testing.T) {
+func TestSummary(t *testing.T) {
 	const want = "1m 25s (1h 25m): amber near quota 5h 98% 7d 61% fable 34%; birch rejected 42m 5h 102% 7d 35% fable 97%; " +
 		"cedar Fable near 5h 0% 7d 12% fable 98%; daisy unseen; 1360 requests, none failed, 4 moves, 3 tokens refreshed"
 	const news = "; sessions 1 and 4 moved from birch to cedar: birch answered 429, its 5h window is used up; cedar answered the same request"
@@ -155,7 +155,7 @@ func TestDemoSummary(t *testing.T) {
 	}
 }
 
-func TestDemoState(t *testing.T) {
+func TestState(t *testing.T) {
 	for _, c := range []struct {
 		standing
 		want string
@@ -178,7 +178,7 @@ func TestDemoState(t *testing.T) {
 	}
 }
 
-func TestDemoUnits(t *testing.T) {
+func TestUnits(t *testing.T) {
 	for d, want := range map[time.Duration][2]string{
 		-time.Second:                    {"0s", "0s"}, // the clocks of a reset and of its reader differ a little
 		0:                               {"0s", "0s"},

@@ -1,4 +1,4 @@
-package cli
+package demo
 
 import (
 	"errors"
@@ -26,7 +26,7 @@ func moving(session, from, to, reason string, rotations ...observe.Rotation) *ob
 }
 
 // CLI-3: every move is told with its reason.
-func TestDemoStory(t *testing.T) {
+func TestStory(t *testing.T) {
 	well := gauge{known: true, used: 0.5, soft: 0.98}
 	full := gauge{known: true, used: 0.985, soft: 0.98}
 	amberFull := []standing{{name: "amber", windows: [windows]gauge{fiveHour: full, sevenDay: well}}, {name: "birch"}}
@@ -131,7 +131,7 @@ func told(s *story) []string {
 }
 
 // Sessions that take the same step long after each other are told apart.
-func TestDemoStoryKeepsTime(t *testing.T) {
+func TestStoryKeepsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStory(clock.Clock{}, 2)
 		s.answered(moving("a", "amber", "birch", "disabled"), nil)
@@ -147,7 +147,7 @@ func TestDemoStoryKeepsTime(t *testing.T) {
 	})
 }
 
-func TestDemoStoryCounts(t *testing.T) {
+func TestStoryCounts(t *testing.T) {
 	s := newStory(clock.Clock{}, 1)
 	s.answered(from("a", "amber"), nil)
 	s.answered(moving("a", "amber", "birch", "disabled"), nil)

@@ -1,4 +1,4 @@
-package cli
+package demo
 
 import (
 	"context"
@@ -21,15 +21,12 @@ import (
 	"shunt/internal/sim"
 )
 
-// demoLogLevel keeps the log of a demo that is left running for a week small.
-const demoLogLevel = slog.LevelWarn
+// providerName is the provider's name in the demo's configuration.
+const providerName = "anthropic"
 
-// demoProvider is the name of the pool in the demo's configuration.
-const demoProvider = "anthropic"
-
-// demoSeed gives the first nine sessions their homes on the three accounts in turn, so that the first of them is at home on
+// seed gives the first nine sessions their homes on the three accounts in turn, so that the first of them is at home on
 // the account that fills up first, and the second, which uses Fable, on the one whose Fable week is nearly used up.
-const demoSeed = 3756
+const seed = 3756
 
 // accident is something that happens to an account from outside. Each comes again in every period, which is as long as the
 // five-hour window, so that every period meets the windows as the first one did.
@@ -86,6 +83,7 @@ func stageAccounts(sessions int) []sim.Account {
 
 // stage is all that the demo consists of: the provider, and in front of it a gateway with a home of its own.
 type stage struct {
+	options    Options
 	clock      clock.Clock
 	story      *story
 	provider   *sim.Provider
@@ -98,15 +96,10 @@ type stage struct {
 	closers []func() error // in the order of opening
 }
 
-type stageOptions struct {
-	clock    clock.Clock
-	sessions int
-	logLevel slog.Level
-}
-
 // openStage builds the stage; only the provider serves yet.
-func openStage(o stageOptions) (_ *stage, err error) {
-	s := &stage{clock: o.clock, story: newStory(o.clock, o.sessions)}
+func openStage(o Options) (_ *stage, err error) {
+	c := clock.Accelerated(o.Speed)
+	s := &stage{options: o, clock: c, story: newStory(c, o.Sessions)}
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("demo: %w", errors.Join(err, s.close()))
@@ -118,7 +111,7 @@ func openStage(o stageOptions) (_ *stage, err error) {
 	}
 	s.closers = append(s.closers, func() error { return os.RemoveAll(home) })
 	s.provider = sim.New(sim.Config{
-		Clock: o.clock, Seed: demoSeed, Accounts: stageAccounts(o.sessions), TokenLifetime: time.Hour,
+		Clock: c, Seed: seed, Accounts: stageAccounts(o.Sessions), TokenLifetime: time.Hour,
 		Output: sim.Range{Min: 80, Max: 400},
 		Pace:   sim.Pace{FirstByte: 1200 * time.Millisecond, Delta: 150 * time.Millisecond, DeltaTokens: 8},
 		Record: 1,
@@ -133,7 +126,7 @@ func openStage(o stageOptions) (_ *stage, err error) {
 		return nil, err
 	}
 	s.closers = append(s.closers, log.Close)
-	return s, s.build(home, provider.URL, observe.NewLogger(log, o.logLevel, "text", false))
+	return s, s.build(home, provider.URL, observe.NewLogger(log, o.LogLevel, "text", false))
 }
 
 // build makes the gateway from a configuration in the home, as a user would write it.
@@ -143,9 +136,9 @@ func (s *stage) build(home, providerURL string, log *slog.Logger) error {
 		return err
 	}
 	var toml strings.Builder
-	fmt.Fprintf(&toml, stageConfig, demoProvider, providerURL)
+	fmt.Fprintf(&toml, stageConfig, providerName, providerURL)
 	for _, name := range s.provider.Accounts() {
-		fmt.Fprintf(&toml, "\n[[providers.%s.accounts]]\nname = %q\nuuid = %q\n", demoProvider, name, s.provider.UUID(name))
+		fmt.Fprintf(&toml, "\n[[providers.%s.accounts]]\nname = %q\nuuid = %q\n", providerName, name, s.provider.UUID(name))
 		if err := os.WriteFile(filepath.Join(store, name+".json"), s.provider.Credentials(name), 0o600); err != nil {
 			return err
 		}
@@ -165,7 +158,7 @@ func (s *stage) build(home, providerURL string, log *slog.Logger) error {
 		return err
 	}
 	s.app, err = app.New(cfg, app.Options{
-		Version: version(), Env: env, Clock: s.clock, OnAnswer: s.answered,
+		Version: s.options.Version, Env: env, Clock: s.clock, OnAnswer: s.answered,
 		Log: slog.New(warningTap{log.Handler(), func(text string) { s.story.tell("warning: "+text, warn) }}),
 	})
 	if err != nil {
@@ -212,7 +205,7 @@ func (s *stage) answered(r *observe.Record) {
 // session plays one simulated coding session until ctx ends. Every third uses the Fable family.
 func (s *stage) session(ctx context.Context, n int) {
 	coder := sim.Coder{
-		BaseURL: s.url, Clock: s.clock, Seed: demoSeed, Name: strconv.Itoa(n),
+		BaseURL: s.url, Clock: s.clock, Seed: seed, Name: strconv.Itoa(n),
 		Burst: sim.Range{Min: 3, Max: 8}, Gap: 4 * time.Second, Think: sim.Pause{Min: 15 * time.Second, Max: time.Minute},
 		OnTurn: s.story.turn,
 	}

@@ -1,4 +1,4 @@
-package cli
+package demo
 
 import (
 	"time"
@@ -44,7 +44,7 @@ func (g *gauge) near() bool { return g.rejected || g.known && g.used >= g.soft }
 // standings are the accounts of the demo's pool in listed order.
 func standings(a *app.App, now time.Time) []standing {
 	var all []standing
-	for _, p := range a.Pool(demoProvider) {
+	for _, p := range a.Pool(providerName) {
 		s := standing{
 			name: p.Name, disabled: p.Disabled, unseen: p.Quota.Unseen(),
 			near: p.NearQuota, fableNear: p.Quota.Near(true, p.Soft),

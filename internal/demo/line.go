@@ -1,4 +1,4 @@
-package cli
+package demo
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// mood is how a piece of text is meant; on a terminal it becomes a colour.
+// mood is how a piece of text is meant; on a terminal it becomes a color.
 type mood uint8
 
 const (
@@ -20,8 +20,8 @@ const (
 	bad
 )
 
-// colours are the moods' SGR parameters.
-var colours = [...]string{faint: "2", strong: "1", good: "32", warn: "33", bad: "31"}
+// colors are the moods' SGR parameters.
+var colors = [...]string{faint: "2", strong: "1", good: "32", warn: "33", bad: "31"}
 
 // line is one line of a view. Every rune in it is one column wide.
 type line []span
@@ -63,15 +63,15 @@ func (l line) width() int {
 	return width
 }
 
-// text is the line as written to a terminal that shows colours, or to one that does not.
-func (l line) text(colour bool) string {
+// text is the line as written to a terminal that shows colors, or to one that does not.
+func (l line) text(color bool) string {
 	var b strings.Builder
 	for _, s := range l {
-		if !colour || s.mood == plain {
+		if !color || s.mood == plain {
 			b.WriteString(s.text)
 			continue
 		}
-		fmt.Fprintf(&b, "\x1b[%sm%s\x1b[0m", colours[s.mood], s.text)
+		fmt.Fprintf(&b, "\x1b[%sm%s\x1b[0m", colors[s.mood], s.text)
 	}
 	return b.String()
 }

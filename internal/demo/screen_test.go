@@ -1,4 +1,4 @@
-package cli
+package demo
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestDemoTerminal(t *testing.T) {
+func TestTerminal(t *testing.T) {
 	t.Run("each frame takes the place of the one before", func(t *testing.T) {
 		screen := &terminal{intro: []string{"intro"}}
 		first := string(screen.draw(aFrame(), 80, 24))
@@ -38,18 +38,18 @@ func TestDemoTerminal(t *testing.T) {
 			t.Errorf("the frame has %d rows", rows)
 		}
 	})
-	t.Run("colours", func(t *testing.T) {
-		colour := regexp.MustCompile("\x1b\\[[0-9;]*m")
+	t.Run("colors", func(t *testing.T) {
+		color := regexp.MustCompile("\x1b\\[[0-9;]*m")
 		without := (&terminal{}).draw(aFrame(), 80, 24)
-		with := (&terminal{colour: true}).draw(aFrame(), 80, 24)
-		if colour.Match(without) {
-			t.Errorf("colours without colour: %q", without)
+		with := (&terminal{color: true}).draw(aFrame(), 80, 24)
+		if color.Match(without) {
+			t.Errorf("colors without color: %q", without)
 		}
 		if !bytes.Contains(with, []byte("\x1b[31mrejected 42m")) {
 			t.Errorf("a rejected account is not red: %q", with)
 		}
-		if stripped := colour.ReplaceAll(with, nil); !bytes.Equal(stripped, without) {
-			t.Errorf("colours change the text: %q", stripped)
+		if stripped := color.ReplaceAll(with, nil); !bytes.Equal(stripped, without) {
+			t.Errorf("colors change the text: %q", stripped)
 		}
 	})
 }
