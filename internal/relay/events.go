@@ -11,25 +11,25 @@ import (
 	"shunt/internal/wire"
 )
 
-// events relays an uncompressed event stream. Two parties act on it under the lock: the goroutine that reads the upstream,
-// and the timer that ends a hold and fills silences. Both stop when ended is set.
+// events relays an uncompressed event stream. Two goroutines use it under the lock: the one that reads the upstream, and the
+// timer's, which ends a hold and sends pings. Both stop when ended is set.
 type events struct {
 	mu       sync.Mutex
 	out      *output
 	options  Options
 	head     []byte // held back so far
-	held     bool   // the first event has not come
-	begun    bool   // the client has the headers: the answer is its
+	held     bool   // the first event has not arrived
+	begun    bool   // the client has the headers
 	ended    bool
-	last     time.Time // of the upstream's last byte or our last ping
+	last     time.Time // of the upstream's last byte or shunt's last ping
 	boundary wire.Boundary
 	meter    dialect.StreamMeter
 	timer    *time.Timer
 }
 
-func relayEvents(out *output, a Answer, o Options) Result {
+func relayEvents(out *output, r Response, o Options) Result {
 	out.flushEach, out.eventStream = true, true
-	s := &events{out: out, options: o, held: a.Status == http.StatusOK && (o.Hold || o.Model != ""), last: time.Now(), meter: o.Upstream.NewStreamMeter()}
+	s := &events{out: out, options: o, held: r.Status == http.StatusOK && (o.Hold || o.Model != ""), last: time.Now(), meter: o.Upstream.NewStreamMeter()}
 	pause := o.KeepAlive
 	if s.held {
 		pause = holdLimit
@@ -45,7 +45,7 @@ func relayEvents(out *output, a Answer, o Options) Result {
 		s.timer = time.AfterFunc(pause, s.tick)
 		s.mu.Unlock()
 	}
-	return s.run(a.Body)
+	return s.run(r.Body)
 }
 
 const eventBufferSize = 8 << 10
@@ -57,14 +57,14 @@ func (s *events) run(body io.Reader) Result {
 	defer eventBufferPool.Put(buf)
 	for {
 		n, err := body.Read(buf[:])
-		if goOn := s.accept(buf[:n], err); !goOn {
+		if more := s.accept(buf[:n], err); !more {
 			return s.out.result
 		}
 	}
 }
 
-// accept takes what one read of the upstream gave and reports whether to read on.
-func (s *events) accept(p []byte, readErr error) bool {
+// accept handles what one read of the upstream returned, and reports whether to read on.
+func (s *events) accept(p []byte, readErr error) (more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(p) > 0 {
@@ -89,28 +89,28 @@ func (s *events) accept(p []byte, readErr error) bool {
 	return false
 }
 
-// finish ends the response, of which nothing more comes: the upstream's bytes ended with readErr, or the client has gone.
+// finish ends the response: the upstream's bytes ended with readErr, or the client has left.
 func (s *events) finish(readErr error) {
 	complete := s.meter.Complete()
 	if readErr == errIdle && complete {
-		readErr = io.EOF // nothing is missing but the end of the connection
+		readErr = io.EOF // only the end of the connection is missing
 	}
 	idle := readErr == errIdle
 	switch {
 	case idle:
-		s.giveUp()
+		s.endIdle()
 	case s.held:
 		s.release(s.head)
 	}
 	s.out.result.Idle = idle
-	s.out.result.Broken = readErr != nil && readErr != io.EOF
-	s.out.result.Cut = idle || readErr != nil && s.out.answer.Status == http.StatusOK && !complete
+	s.out.result.Aborted = readErr != nil && readErr != io.EOF
+	s.out.result.Truncated = idle || readErr != nil && s.out.response.Status == http.StatusOK && !complete
 	s.end()
 }
 
-// giveUp sends an event, if one may be sent here, that says that the upstream has fallen silent. An incomplete event that is
-// held is dropped, so that the client reads the error.
-func (s *events) giveUp() {
+// endIdle sends an event, if one may be sent here, which says that the upstream has fallen silent. It drops an incomplete
+// event that is held, so that the client reads the error.
+func (s *events) endIdle() {
 	between := s.boundary.AtEnd()
 	if s.held {
 		between = true
@@ -124,7 +124,7 @@ func (s *events) giveUp() {
 	}
 }
 
-// hold decides on the head so far: it is released, or refused, or held on to.
+// hold decides what to do with the head so far: release it, refuse the response, or keep holding.
 func (s *events) hold(p []byte) {
 	head := p
 	if len(s.head) > 0 {
@@ -146,7 +146,7 @@ func (s *events) hold(p []byte) {
 	}
 }
 
-// pass sends the pings and comments that a head without a first event begins with, and holds the rest.
+// pass sends the pings and comments at the beginning of a head that has no first event yet, and holds the rest.
 func (s *events) pass(head []byte) {
 	first, _ := s.options.Upstream.FirstEvent(head)
 	blocks := head[:first.Start]
@@ -163,7 +163,7 @@ func (s *events) begin() {
 	s.out.head()
 }
 
-// release sends the head that was held back.
+// release sends the head.
 func (s *events) release(head []byte) {
 	s.held, s.head = false, nil
 	if !s.begun {
@@ -180,8 +180,8 @@ func (s *events) release(head []byte) {
 	s.out.send(segments...)
 }
 
-// overdue begins the answer although its first event has not come. From here it is no refusal any more, but the model is
-// still to be put back, so that an event that is not whole stays held.
+// overdue begins the response although its first event has not arrived. From now on it cannot be a refusal, but the model has
+// yet to be restored, so an incomplete event stays held.
 func (s *events) overdue() {
 	if s.options.Model == "" {
 		s.release(s.head)
@@ -191,7 +191,7 @@ func (s *events) overdue() {
 	s.pass(s.head)
 }
 
-// tick ends a hold that lasted too long and fills a silence with a ping.
+// tick ends a hold that has lasted too long, and sends a ping during a silence.
 func (s *events) tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,7 +216,7 @@ func (s *events) tick() {
 func (s *events) end() {
 	s.ended = true
 	s.out.result.Usage = s.meter.Usage()
-	if s.out.answer.Status == http.StatusOK {
+	if s.out.response.Status == http.StatusOK {
 		s.out.result.StreamError = s.meter.Failure()
 	}
 	if s.timer != nil {

@@ -10,24 +10,24 @@ import (
 	"shunt/internal/dialect"
 )
 
-// errIdle is the error of reading a body that was closed because nothing came.
+// errIdle is the error of reading a body that was closed because nothing arrived.
 var errIdle = errors.New("the upstream sent nothing for too long")
 
-// watched is an upstream's body that is closed once a read of it has waited for limit (WIRE-12b). Only the time of reads counts:
-// while the client takes nothing, the body is not read either.
-type watched struct {
+// idleBody is an upstream's body that is closed once a read of it has waited for limit (WIRE-12b). Only time spent in reads
+// counts: while the client reads nothing, the body is not read either.
+type idleBody struct {
 	body  io.ReadCloser
 	limit time.Duration
 
 	mu      sync.Mutex
 	timer   *time.Timer
-	since   time.Time // when the read that is waiting began; zero: none is
+	since   time.Time // when the current read began; zero: there is none
 	expired bool
 	stopped bool
 }
 
-func watch(body io.ReadCloser, limit time.Duration) *watched {
-	b := &watched{body: body, limit: limit}
+func limitIdle(body io.ReadCloser, limit time.Duration) *idleBody {
+	b := &idleBody{body: body, limit: limit}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.timer = time.AfterFunc(limit, b.check)
@@ -35,7 +35,7 @@ func watch(body io.ReadCloser, limit time.Duration) *watched {
 }
 
 // Read implements [io.Reader].
-func (b *watched) Read(p []byte) (int, error) {
+func (b *idleBody) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	b.since = time.Now()
 	b.mu.Unlock()
@@ -50,16 +50,16 @@ func (b *watched) Read(p []byte) (int, error) {
 }
 
 // Close implements [io.Closer].
-func (b *watched) Close() error { return b.body.Close() }
+func (b *idleBody) Close() error { return b.body.Close() }
 
-// check runs when a read may have waited for too long. One timer serves all reads, so that none has to set one.
-func (b *watched) check() {
+// check runs when a read may have waited too long. One timer serves all reads, so that no read has to set one.
+func (b *idleBody) check() {
 	if b.overdue() {
 		b.body.Close()
 	}
 }
 
-func (b *watched) overdue() bool {
+func (b *idleBody) overdue() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.stopped {
@@ -77,7 +77,7 @@ func (b *watched) overdue() bool {
 	return true
 }
 
-func (b *watched) stop() {
+func (b *idleBody) stop() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stopped = true

@@ -26,27 +26,27 @@ func TestIdleUpstreams(t *testing.T) {
 	const half = "event: content_block_delta\ndata: {\"ty"
 	const theirs = "event: ping\ndata: {}\n\n"
 	ping := string(messages.Dialect{}.Ping())
-	stream := func(body io.Reader) relay.Answer { return eventStream(body) }
-	compressed := func(body io.Reader) relay.Answer {
+	stream := func(body io.Reader) relay.Response { return eventStream(body) }
+	compressed := func(body io.Reader) relay.Response {
 		a := eventStream(body)
 		a.Header.Set("Content-Encoding", "gzip")
 		return a
 	}
-	plain := func(body io.Reader) relay.Answer {
-		return relay.Answer{Status: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: closable(body), Length: 100_000}
+	plain := func(body io.Reader) relay.Response {
+		return relay.Response{Status: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: closable(body), Length: 100_000}
 	}
-	refused := func(body io.Reader) relay.Answer {
+	refused := func(body io.Reader) relay.Response {
 		a := plain(body)
 		a.Status = 429
 		return a
 	}
 	for _, c := range []struct {
-		name   string
-		answer func(io.Reader) relay.Answer
-		script []any
-		want   string
-		at     int // seconds
-		idle   bool
+		name     string
+		response func(io.Reader) relay.Response
+		script   []any
+		want     string
+		at       int // seconds
+		idle     bool
 	}{
 		{"between events", stream, []any{start}, start + ping + idleEvent, 60, true},
 		{"later", stream, []any{start, 50 * time.Second, delta, 50 * time.Second, theirs}, start + ping + delta + ping + theirs + ping + idleEvent, 160, true},
@@ -66,7 +66,7 @@ func TestIdleUpstreams(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w := newTimed()
 					body := &closed{Reader: upstreamOf(t, append(c.script[:len(c.script):len(c.script)], silence{})...)}
-					result := relay.Relay(w, c.answer(body), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, KeepAlive: 45 * time.Second, Idle: time.Minute, Hold: pooled, Model: model})
+					result := relay.Relay(w, c.response(body), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, KeepAlive: 45 * time.Second, Idle: time.Minute, Hold: pooled, Model: model})
 					want := c.want
 					if model != "" {
 						want = strings.Replace(want, "claude-x", model, 1)
@@ -77,7 +77,7 @@ func TestIdleUpstreams(t *testing.T) {
 					if diff := cmp.Diff(want, w.Body.String()); diff != "" {
 						t.Errorf("%s, pool %v, model %q (-want +got):\n%s", c.name, pooled, model, diff)
 					}
-					if result.Idle != c.idle || result.Cut != c.idle || result.Broken != c.idle || result.ClientErr != nil || result.StreamError != "" || !body.closed {
+					if result.Idle != c.idle || result.Truncated != c.idle || result.Aborted != c.idle || result.ClientErr != nil || result.StreamError != "" || !body.closed {
 						t.Errorf("%s: %+v, closed %v", c.name, result, body.closed)
 					}
 					if took := time.Since(w.began); took != time.Duration(c.at)*time.Second {
@@ -103,7 +103,7 @@ func TestIdleWhileHeld(t *testing.T) {
 				result := relay.Relay(w, eventStream(upstreamOf(t, c.sent, silence{})), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{},
 					Idle: 1500 * time.Millisecond, Hold: true, Model: model, Commit: func(http.Header) { committed++ },
 				})
-				if w.Body.String() != c.want || committed != 1 || !w.Flushed || !result.Idle || !result.Cut || !result.Broken {
+				if w.Body.String() != c.want || committed != 1 || !w.Flushed || !result.Idle || !result.Truncated || !result.Aborted {
 					t.Errorf("%s, model %q: %q, committed %d times, %+v", name, model, w.Body, committed, result)
 				}
 			})
@@ -117,7 +117,7 @@ func TestIdleCountsReadsOnly(t *testing.T) {
 		w := newTimed()
 		slow := &slowClient{timed: w, pause: 10 * time.Minute}
 		result := relay.Relay(slow, eventStream(upstreamOf(t, start, delta, 59*time.Second, final)), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Idle: time.Minute})
-		if result.Idle || result.Cut || w.Body.String() != start+delta+final {
+		if result.Idle || result.Truncated || w.Body.String() != start+delta+final {
 			t.Errorf("%+v: %q", result, w.Body)
 		}
 	})
@@ -129,7 +129,7 @@ func TestIdleUpstreamInTime(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newTimed()
 			result := relay.Relay(w, eventStream(upstreamOf(t, pause, start, pause, final, pause)), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Idle: limit})
-			if result.Idle || result.Cut || w.Body.String() != start+final {
+			if result.Idle || result.Truncated || w.Body.String() != start+final {
 				t.Errorf("%+v: %q", result, w.Body)
 			}
 		})
@@ -161,7 +161,7 @@ func TestStreamErrors(t *testing.T) {
 			}
 			a := eventStream(c.body)
 			a.Status = c.state
-			if result := relay.Relay(newTimed(), a, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Hold: hold}); result.StreamError != c.kind || result.Refusal != dialect.NoError || result.Cut {
+			if result := relay.Relay(newTimed(), a, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Hold: hold}); result.StreamError != c.kind || result.Refusal != dialect.NoError || result.Truncated {
 				t.Errorf("%s, hold %v: %+v", name, hold, result)
 			}
 		}

@@ -1,10 +1,10 @@
-// Package relay carries one upstream response to the client as it arrives: it holds the head of a pooled event stream until
-// the first event shows whether it is a failure, puts pings into long silences, restores the model name, counts tokens and
-// notices when the response is truncated, when it fails in the middle, and when the upstream falls silent. It does not choose
-// accounts and keeps nothing between responses.
+// Package relay sends one upstream response to the client as it arrives. It holds the head of a pooled event stream until the
+// first event shows whether the response is a failure, sends pings during long silences, restores the model's name, counts
+// tokens, and detects responses that are truncated, that fail in the middle, or whose upstream falls silent. It does not
+// choose accounts and keeps nothing between responses.
 //
-// Back-pressure is the client's own: nothing is read from the upstream while a write to the client blocks, and an answer
-// holds one small buffer plus at most [HeadLimit] bytes (WIRE-13). Each answer belongs to the goroutine that relays it.
+// The client sets the pace: nothing is read from the upstream while a write to the client blocks, and a response holds one
+// small buffer plus at most [HeadLimit] bytes (WIRE-13). Each response belongs to the goroutine that relays it.
 package relay
 
 import (
@@ -19,105 +19,105 @@ import (
 	"shunt/internal/wire"
 )
 
-// HeadLimit bounds what is held back of an answer, in bytes (FO-11, RTE-3).
+// HeadLimit bounds how much of a response is held back, in bytes (FO-11, RTE-3).
 const HeadLimit = 64 << 10
 
 // holdLimit bounds how long the head of a stream is held back (FO-11).
 const holdLimit = 10 * time.Second
 
-// Answer is an upstream's response.
-type Answer struct {
+// Response is an upstream's response.
+type Response struct {
 	Status int
 	Header http.Header // as the upstream sent it
 	Body   io.ReadCloser
 	Length int64 // of the body in bytes; -1 when unknown
 }
 
-// Options say how an answer is relayed.
+// Options say how a response is relayed.
 type Options struct {
-	// Client is the dialect that the client reads, Upstream the one of the response.
+	// Client is the dialect that the client reads, Upstream the dialect of the response.
 	Client   dialect.Inbound
 	Upstream dialect.Outbound
 	// KeepAlive is the silence after which a ping goes into an event stream (WIRE-12); 0 is never.
 	KeepAlive time.Duration
-	// Idle is how long the upstream may take for the next byte of the body (WIRE-12b); 0 is no limit. After that the body is
-	// closed, and the response ends as truncated.
+	// Idle is how long the upstream may take for the next byte of the body (WIRE-12b); 0 is no limit. Then the body is closed,
+	// and the response ends as truncated.
 	Idle time.Duration
 	// Hold keeps the head of an event stream back until its first event (FO-11).
 	Hold bool
-	// Model is the name the client asked for, put back into the answer (RTE-3); empty leaves the answer alone.
+	// Model is the name that the client requested, which replaces the one in the response (RTE-3); empty changes nothing.
 	Model string
-	// Commit runs once, right before the head goes to the client, and sets the headers that are to be sent.
+	// Commit runs once, right before the head is sent to the client, and sets its headers.
 	Commit func(http.Header)
 }
 
-// Result is what became of an answer.
+// Result is what happened to a response.
 type Result struct {
-	// Refusal is the error type of a held stream's first event. Then nothing was sent, Commit did not run, Head holds
-	// what was read and the rest is still in the body.
+	// Refusal is the error in a held stream's first event. If there is one, nothing was sent, Commit did not run, Head is
+	// what was read, and the rest is still in the body.
 	Refusal dialect.ErrorKind
 	Head    []byte
 
-	FirstByte time.Time // when the first byte of the body went out; zero if none did
-	Sent      int64     // body bytes
+	FirstByte time.Time // when the first byte of the body was sent; zero: none was
+	Sent      int64     // bytes of the body
 	Usage     dialect.Usage
-	// Cut says that the answer ended before it was complete (FO-9). Broken says that the upstream's connection failed, so
-	// that the client's must not be ended as if all were well. Idle says that Options.Idle is why.
-	Cut, Broken, Idle bool
+	// Truncated is set if the response ended before it was complete (FO-9). Aborted is set if the upstream's connection failed,
+	// so that the client's must not end normally. Idle is set if Options.Idle is the reason.
+	Truncated, Aborted, Idle bool
 	// StreamError is the type of an error event in a plain event stream of status 200, as [dialect.StreamMeter] returns it.
 	StreamError string
-	// ClientErr is the failure to write to the client.
+	// ClientErr is the error of writing to the client.
 	ClientErr error
 }
 
-// IsEventStream reports whether an answer is server-sent events, compressed or not.
+// IsEventStream reports whether a response is a stream of server-sent events, compressed or not.
 func IsEventStream(h http.Header) bool {
 	media, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	return strings.EqualFold(strings.TrimSpace(media), "text/event-stream")
 }
 
-// IsPlain reports whether a body can be read as it is.
+// IsPlain reports whether a body is not compressed.
 func IsPlain(h http.Header) bool {
 	encoding := h.Get("Content-Encoding")
 	return encoding == "" || encoding == "identity"
 }
 
-// Relay sends the answer to the client and returns when the last byte is sent, the client has gone, the upstream broke
-// off or a held stream turned out to be a refusal.
-func Relay(w http.ResponseWriter, a Answer, o Options) Result {
+// Relay sends the response to the client. It returns when the last byte is sent, the client has left, the upstream's
+// connection has failed, or a held stream turns out to be a refusal.
+func Relay(w http.ResponseWriter, r Response, o Options) Result {
 	if o.Idle > 0 {
-		body := watch(a.Body, o.Idle)
+		body := limitIdle(r.Body, o.Idle)
 		defer body.stop()
-		a.Body = body
+		r.Body = body
 	}
-	out := &output{w: w, flush: http.NewResponseController(w), answer: a, commit: o.Commit}
-	switch plain := IsPlain(a.Header); {
-	case IsEventStream(a.Header) && plain:
-		return relayEvents(out, a, o)
-	case IsEventStream(a.Header):
+	out := &output{w: w, flush: http.NewResponseController(w), response: r, commit: o.Commit}
+	switch plain := IsPlain(r.Header); {
+	case IsEventStream(r.Header) && plain:
+		return relayEvents(out, r, o)
+	case IsEventStream(r.Header):
 		out.flushEach, out.eventStream = true, true
 		out.head()
 		out.send()
-		return copyBody(out, a.Body, nil)
-	case plain && o.Model != "" && a.Status == http.StatusOK:
-		return relayRestored(out, a, o)
+		return copyBody(out, r.Body, nil)
+	case plain && o.Model != "" && r.Status == http.StatusOK:
+		return relayWithModel(out, r, o)
 	case plain:
-		return relayBytes(out, a.Body, o.Upstream.NewMeter())
+		return relayBytes(out, r.Body, o.Upstream.NewMeter())
 	default:
-		return relayBytes(out, a.Body, nil)
+		return relayBytes(out, r.Body, nil)
 	}
 }
 
-// output is the client's side of an answer.
+// output is the client's side of a response.
 type output struct {
 	w           http.ResponseWriter
 	flush       *http.ResponseController
-	answer      Answer
+	response    Response
 	commit      func(http.Header)
 	eventStream bool
 	flushEach   bool
-	grown       int  // bytes the body is longer than the upstream said
-	final       bool // nothing follows: what is sent goes out with the end of the answer
+	grown       int  // bytes that the body gains on its way
+	final       bool // nothing follows: what is sent now is flushed with the end of the response
 	result      Result
 }
 
@@ -128,29 +128,29 @@ func (out *output) head() {
 		out.commit(header)
 	}
 	if header["Content-Type"] == nil {
-		header["Content-Type"] = nil // net/http would make one up
+		header["Content-Type"] = nil // net/http would add one
 	}
 	delete(header, "Content-Length")
 	switch {
 	case out.eventStream:
 		header["X-Accel-Buffering"] = unbuffered
 		if out.final {
-			header["Transfer-Encoding"] = chunked // else net/http gives the stream a length
+			header["Transfer-Encoding"] = chunked // else net/http sets a length
 		}
-	case out.answer.Length >= 0:
-		header["Content-Length"] = []string{strconv.FormatInt(out.answer.Length+int64(out.grown), 10)}
+	case out.response.Length >= 0:
+		header["Content-Length"] = []string{strconv.FormatInt(out.response.Length+int64(out.grown), 10)}
 	default:
 		out.flushEach = true
 	}
-	out.w.WriteHeader(out.answer.Status)
+	out.w.WriteHeader(out.response.Status)
 }
 
 var (
-	unbuffered = []string{"no"} // by proxies before this one (WIRE-12)
+	unbuffered = []string{"no"} // by proxies in front of shunt (WIRE-12)
 	chunked    = []string{"chunked"}
 )
 
-// send writes body bytes and reports whether the client is still there.
+// send writes bytes of the body and reports whether the client still reads them.
 func (out *output) send(segments ...[]byte) bool {
 	for _, p := range segments {
 		if len(p) == 0 || out.result.ClientErr != nil {
@@ -169,14 +169,14 @@ func (out *output) send(segments ...[]byte) bool {
 	return out.result.ClientErr == nil
 }
 
-// ended notes why nothing more comes of a body that is whole if it ends with io.EOF; nil: it was not read to its end.
+// ended records how a body ended: it is complete if err is io.EOF. If err is nil, it was not read to its end.
 func (out *output) ended(err error) {
-	out.result.Broken = err != nil && err != io.EOF
-	out.result.Cut = out.result.Broken
+	out.result.Aborted = err != nil && err != io.EOF
+	out.result.Truncated = out.result.Aborted
 	out.result.Idle = err == errIdle
 }
 
-// relayBytes relays a body that is not looked into, except to count its tokens.
+// relayBytes relays a body as it is; m counts its tokens, or is nil.
 func relayBytes(out *output, body io.Reader, m dialect.Meter) Result {
 	out.head()
 	return copyBody(out, body, m)
@@ -211,8 +211,8 @@ const bufferSize = 32 << 10
 
 var bufferPool = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
-// relayRestored relays a JSON answer with its model put back: the head is read until the model is found.
-func relayRestored(out *output, a Answer, o Options) Result {
+// relayWithModel relays a JSON response with its model restored: it reads the head until it finds the model.
+func relayWithModel(out *output, r Response, o Options) Result {
 	m := o.Upstream.NewMeter()
 	head := make([]byte, 0, 4<<10)
 	var failed error
@@ -222,7 +222,7 @@ func relayRestored(out *output, a Answer, o Options) Result {
 		if len(head) == cap(head) {
 			head = append(head, 0)[:len(head)]
 		}
-		n, err := a.Body.Read(head[len(head):min(cap(head), HeadLimit)])
+		n, err := r.Body.Read(head[len(head):min(cap(head), HeadLimit)])
 		head, failed = head[:len(head)+n], err
 		span, found = o.Upstream.ResponseModel(head)
 	}
@@ -239,5 +239,5 @@ func relayRestored(out *output, a Answer, o Options) Result {
 		out.result.Usage = m.Usage()
 		return out.result
 	}
-	return copyBody(out, a.Body, m)
+	return copyBody(out, r.Body, m)
 }

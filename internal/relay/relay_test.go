@@ -29,8 +29,8 @@ const (
 		"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 )
 
-func eventStream(body io.Reader) relay.Answer {
-	return relay.Answer{Status: 200, Header: http.Header{"Content-Type": {"text/event-stream; charset=utf-8"}}, Body: closable(body), Length: -1}
+func eventStream(body io.Reader) relay.Response {
+	return relay.Response{Status: 200, Header: http.Header{"Content-Type": {"text/event-stream; charset=utf-8"}}, Body: closable(body), Length: -1}
 }
 
 // closable is a body that need not be closed, unless it can be.
@@ -41,8 +41,8 @@ func closable(body io.Reader) io.ReadCloser {
 	return io.NopCloser(body)
 }
 
-func jsonAnswer(body string) relay.Answer {
-	return relay.Answer{
+func jsonResponse(body string) relay.Response {
+	return relay.Response{
 		Status: 200, Header: http.Header{"Content-Type": {"application/json"}}, Body: closable(strings.NewReader(body)), Length: int64(len(body)),
 	}
 }
@@ -104,7 +104,7 @@ func TestStreamIsRelayedAsItArrives(t *testing.T) {
 		if committed != 1 || w.Header().Get("X-From") != "commit" || w.Header().Get("X-Accel-Buffering") != "no" || w.Header()["Content-Length"] != nil {
 			t.Errorf("hold %v: committed %d times, header %v", hold, committed, w.Header())
 		}
-		if result.Cut || result.Broken || result.ClientErr != nil || result.Sent != int64(len(whole)) {
+		if result.Truncated || result.Aborted || result.ClientErr != nil || result.Sent != int64(len(whole)) {
 			t.Errorf("hold %v: %+v", hold, result)
 		}
 		if want := (dialect.Usage{Input: 7, Output: 5, Known: true}); result.Usage != want {
@@ -217,13 +217,13 @@ func TestPings(t *testing.T) {
 // RTE-3: the model goes back to what the client asked for, and nothing else changes.
 func TestModelIsRestored(t *testing.T) {
 	const model = `claude-x[1m]`
-	answer := `{"id":"m", "content":[{"model":"inner"}],"model" : "claude-x","usage":{"input_tokens":3,"output_tokens":4}}`
-	for name, body := range map[string]io.Reader{"whole": strings.NewReader(answer), "byte by byte": &drip{text: answer}} {
+	whole := `{"id":"m", "content":[{"model":"inner"}],"model" : "claude-x","usage":{"input_tokens":3,"output_tokens":4}}`
+	for name, body := range map[string]io.Reader{"whole": strings.NewReader(whole), "byte by byte": &drip{text: whole}} {
 		w := newTimed()
-		a := jsonAnswer(answer)
+		a := jsonResponse(whole)
 		a.Body = closable(body)
 		result := relay.Relay(w, a, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Model: model})
-		want := strings.Replace(answer, `"claude-x"`, `"`+model+`"`, 1)
+		want := strings.Replace(whole, `"claude-x"`, `"`+model+`"`, 1)
 		if w.Body.String() != want {
 			t.Errorf("%s: %s", name, w.Body)
 		}
@@ -241,9 +241,9 @@ func TestModelIsRestored(t *testing.T) {
 		t.Errorf("stream: %s", w.Body)
 	}
 
-	for name, a := range map[string]relay.Answer{
-		"no model":   jsonAnswer(`{"type":"message"}`),
-		"far away":   jsonAnswer(`{"pad":"` + strings.Repeat("x", relay.HeadLimit) + `","model":"claude-x"}`),
+	for name, a := range map[string]relay.Response{
+		"no model":   jsonResponse(`{"type":"message"}`),
+		"far away":   jsonResponse(`{"pad":"` + strings.Repeat("x", relay.HeadLimit) + `","model":"claude-x"}`),
 		"not 200":    {Status: 400, Header: http.Header{"Content-Type": {"application/json"}}, Body: closable(strings.NewReader(`{"model":"claude-x"}`)), Length: 20},
 		"compressed": {Status: 200, Header: http.Header{"Content-Type": {"application/json"}, "Content-Encoding": {"br"}}, Body: closable(strings.NewReader(`{"model":"claude-x"}`)), Length: 20},
 	} {
@@ -257,7 +257,7 @@ func TestModelIsRestored(t *testing.T) {
 	}
 }
 
-// RTE-3, WIRE-12: where the first event is late the answer begins without it: pings go to the client as they come, and ours
+// RTE-3, WIRE-12: if the first event is late, the response begins without it: pings go to the client as they come, and shunt's
 // fill silences, but an event that is not whole waits until its model can be put back.
 func TestModelOfALateStart(t *testing.T) {
 	const model = "claude-x[1m]"
@@ -311,23 +311,23 @@ func (d *drip) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// FO-9: an answer that ends early is relayed as far as it came, and told from a whole one.
-func TestCutAnswers(t *testing.T) {
+// FO-9: a response that ends early is relayed as far as it came, and is reported as truncated.
+func TestTruncatedResponses(t *testing.T) {
 	broken := errors.New("connection reset")
 	for _, c := range []struct {
-		name        string
-		answer      relay.Answer
-		cut, broken bool
+		name               string
+		response           relay.Response
+		truncated, aborted bool
 	}{
 		{"stream broken", eventStream(upstreamOf(t, start, broken)), true, true},
 		{"stream broken while held", eventStream(upstreamOf(t, start[:5], broken)), true, true},
 		{"stream ended early", eventStream(upstreamOf(t, start, delta)), true, false},
 		{"stream whole", eventStream(upstreamOf(t, start, final)), false, false},
-		{"JSON broken", relay.Answer{Status: 200, Header: http.Header{}, Body: closable(upstreamOf(t, "{", broken)), Length: 9}, true, true},
-		{"JSON whole", jsonAnswer("{}"), false, false},
+		{"JSON broken", relay.Response{Status: 200, Header: http.Header{}, Body: closable(upstreamOf(t, "{", broken)), Length: 9}, true, true},
+		{"JSON whole", jsonResponse("{}"), false, false},
 	} {
-		result := relay.Relay(newTimed(), c.answer, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Hold: true})
-		if result.Cut != c.cut || result.Broken != c.broken {
+		result := relay.Relay(newTimed(), c.response, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Hold: true})
+		if result.Truncated != c.truncated || result.Aborted != c.aborted {
 			t.Errorf("%s: %+v", c.name, result)
 		}
 	}
@@ -335,9 +335,9 @@ func TestCutAnswers(t *testing.T) {
 
 // FO-5: a client that cannot be written to ends the relay.
 func TestClientGone(t *testing.T) {
-	for _, a := range []relay.Answer{eventStream(upstreamOf(t, start, delta, delta)), {Status: 200, Header: http.Header{}, Body: closable(upstreamOf(t, "a", "b")), Length: -1}} {
+	for _, a := range []relay.Response{eventStream(upstreamOf(t, start, delta, delta)), {Status: 200, Header: http.Header{}, Body: closable(upstreamOf(t, "a", "b")), Length: -1}} {
 		result := relay.Relay(deaf{httptest.NewRecorder()}, a, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}})
-		if result.ClientErr == nil || result.Broken {
+		if result.ClientErr == nil || result.Aborted {
 			t.Errorf("%+v", result)
 		}
 	}
@@ -350,7 +350,7 @@ func (deaf) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 // WIRE-10: a content type that the upstream did not send is not made up.
 func TestNoInventedContentType(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		relay.Relay(w, relay.Answer{Status: 200, Header: http.Header{}, Body: closable(strings.NewReader("<html>")), Length: 6}, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}})
+		relay.Relay(w, relay.Response{Status: 200, Header: http.Header{}, Body: closable(strings.NewReader("<html>")), Length: 6}, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}})
 	}))
 	defer server.Close()
 	defer server.Client().CloseIdleConnections()
@@ -399,7 +399,7 @@ type pipeWriter struct {
 func (w *pipeWriter) Write(p []byte) (int, error) { return w.to.Write(p) }
 
 // WIRE-10, WIRE-11: the head of a compressed stream goes out before its bytes come, and no content type is made up where the
-// answer's own ends at this hop.
+// response's own ends at this hop.
 func TestHeadOfACompressedStream(t *testing.T) {
 	w := newTimed()
 	reads := 0

@@ -114,7 +114,7 @@ func (x *exchange) ask(a *attempt) reply {
 
 // relay sends a response to the client, unless it is a stream that begins with a refusal (FO-11).
 func (x *exchange) relay(a *attempt, class family.Class, response *http1.Response) reply {
-	answer := relay.Answer{Status: response.Status, Header: response.Header, Body: response.Body, Length: response.Length}
+	answer := relay.Response{Status: response.Status, Header: response.Header, Body: response.Body, Length: response.Length}
 	result := relay.Relay(x.w, answer, relay.Options{
 		Client:    x.r.Dialect,
 		Upstream:  x.family.Dialect,
@@ -139,7 +139,7 @@ func (x *exchange) relay(a *attempt, class family.Class, response *http1.Respons
 	}
 	response.Body.Close()
 	x.r.record(response.Status, result)
-	return reply{answered: true, Outcome: Outcome{Broken: result.Broken}}
+	return reply{answered: true, Outcome: Outcome{Broken: result.Aborted}}
 }
 
 // succeed records that an account serves, when the head of its response goes to the client. A count of tokens says nothing

@@ -155,5 +155,5 @@ func (r *Request) relay(w http.ResponseWriter, h *held) Outcome {
 	}
 	result := relay.Relay(w, h.answer(), relay.Options{Client: r.Dialect, Upstream: h.family.Dialect, Commit: h.commit})
 	r.record(h.status, result)
-	return Outcome{Broken: result.Broken}
+	return Outcome{Broken: result.Aborted}
 }

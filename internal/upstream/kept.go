@@ -59,12 +59,12 @@ type cutShort struct{}
 func (cutShort) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // answer is the response as one to relay. One that was cut ends as such for the client, too.
-func (k *kept) answer() relay.Answer {
+func (k *kept) answer() relay.Response {
 	if k.cut {
 		body := io.MultiReader(bytes.NewReader(k.body), cutShort{})
-		return relay.Answer{Status: k.status, Header: k.header, Body: io.NopCloser(body), Length: -1}
+		return relay.Response{Status: k.status, Header: k.header, Body: io.NopCloser(body), Length: -1}
 	}
-	return relay.Answer{Status: k.status, Header: k.header, Body: io.NopCloser(bytes.NewReader(k.body)), Length: int64(len(k.body))}
+	return relay.Response{Status: k.status, Header: k.header, Body: io.NopCloser(bytes.NewReader(k.body)), Length: int64(len(k.body))}
 }
 
 // recovery returns how long, according to a 429, it takes until its sender serves again: its retry-after, or else the time

@@ -164,7 +164,7 @@ func (r *Request) record(status int, result relay.Result) {
 		rec.End, rec.CutCause = observe.Cut, observe.CutIdle
 	case result.ClientErr != nil || r.Client.Context().Err() != nil:
 		rec.End = r.departure()
-	case result.Cut:
+	case result.Truncated:
 		rec.End, rec.CutCause = observe.Cut, observe.CutByUpstream
 	}
 }

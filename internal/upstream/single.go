@@ -79,7 +79,7 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 		return r.end(w, &held{keep(s.family, response), writeHeader})
 	}
 	defer response.Body.Close()
-	answer := relay.Answer{Status: response.Status, Header: response.Header, Body: response.Body, Length: response.Length}
+	answer := relay.Response{Status: response.Status, Header: response.Header, Body: response.Body, Length: response.Length}
 	result := relay.Relay(w, answer, relay.Options{
 		Client:    r.Dialect,
 		Upstream:  s.family.Dialect,
@@ -92,7 +92,7 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 		},
 	})
 	r.record(response.Status, result)
-	return Outcome{Broken: result.Broken}
+	return Outcome{Broken: result.Aborted}
 }
 
 // mayResendAfter reports whether a request that got no response may be sent once more (CHN-3b, FO-0a).
