@@ -108,11 +108,11 @@ func (b broken) List(ctx context.Context) ([]string, error) {
 	return b.Store.List(ctx)
 }
 
-func (b broken) Lock(ctx context.Context, name string) (func(), error) {
+func (b broken) Lease(ctx context.Context, name string) (store.Lease, error) {
 	if *b.lock != nil {
 		return nil, *b.lock
 	}
-	return b.Store.Lock(ctx, name)
+	return b.Store.Lease(ctx, name)
 }
 
 func broke(w *world) (get, list, lock *error) {
@@ -161,7 +161,7 @@ func TestLockIsHeld(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", 0)
 		a := w.account()
-		unlock, err := w.disk.open(storeDir).Lock(w.Context(), "a.json")
+		lease, err := w.disk.open(storeDir).Lease(w.Context(), "a.json")
 		w.wants("error", err, nil)
 		start := time.Now()
 		w.tokenFails(a, context.DeadlineExceeded)
@@ -176,7 +176,7 @@ func TestLockIsHeld(t *testing.T) {
 		w.close()
 		w.fails(account.Token{}, <-failed, account.ErrClosed)
 		w.wants("calls", w.count(), 0)
-		unlock()
+		lease.Release()
 	})
 }
 

@@ -21,11 +21,11 @@ func (s *source) recoverAtStart(ctx context.Context) {
 	}
 	waiting, cancel := context.WithTimeout(ctx, startWait)
 	defer cancel()
-	unlock, err := s.store.Lock(waiting, s.name)
+	lease, err := s.store.Lease(waiting, s.name)
 	if err != nil {
 		return
 	}
-	defer unlock()
+	defer lease.Release()
 	s.recover(ctx)
 	_ = s.store.RemoveOrphans(ctx, s.name) // what remains is removed later
 }

@@ -150,9 +150,9 @@ func TestRecoveryWaitsForTheLock(t *testing.T) {
 		in(t, func(w *world) {
 			dir := onDisk(w)
 			w.orphaned(dir, 2*time.Hour)
-			unlock, err := w.disk.open(storeDir).Lock(w.Context(), "a.json")
+			lease, err := w.disk.open(storeDir).Lease(w.Context(), "a.json")
 			w.wants("error", err, nil)
-			time.AfterFunc(held, unlock)
+			time.AfterFunc(held, lease.Release)
 			began := time.Now()
 			w.wants("token", w.token(w.account()), want)
 			if took := time.Since(began); took > time.Second {

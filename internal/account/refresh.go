@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/internal/oauth"
+	"shunt/internal/store"
 )
 
 const (
@@ -110,17 +111,17 @@ func (s *source) refresh(f *flight, old Token) error {
 	if err := s.keeper.pace.wait(ctx); err != nil {
 		return err
 	}
-	unlock, err := s.lock(ctx)
+	lease, err := s.lease(ctx)
 	if ctx.Err() != nil {
 		if err == nil {
-			unlock()
+			lease.Release()
 		}
 		return context.Cause(ctx)
 	}
 	if err != nil {
 		return s.fail(err)
 	}
-	defer unlock()
+	defer lease.Release()
 	ctx = context.WithoutCancel(ctx)
 	if err := s.reread(ctx); err != nil {
 		return s.fail(err)
@@ -142,11 +143,11 @@ func (s *source) refresh(f *flight, old Token) error {
 	return s.exchange(ctx, f, c)
 }
 
-// lock takes the lock of the document, which other processes respect.
-func (s *source) lock(ctx context.Context) (unlock func(), err error) {
+// lease acquires the lease of the document, which other processes respect.
+func (s *source) lease(ctx context.Context) (store.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()
-	return s.store.Lock(ctx, s.name)
+	return s.store.Lease(ctx, s.name)
 }
 
 // exchange sends the refresh token and makes what comes back durable before anybody may use it (TOK-5).

@@ -67,7 +67,7 @@ func (s *source) writeRotated(ctx context.Context) error {
 
 // save repeats a write that failed, or makes one that is still to be made, and returns why it fails.
 func (s *source) save(ctx context.Context) error {
-	unlock, err := s.lock(ctx)
+	lease, err := s.lease(ctx)
 	if err != nil {
 		s.mu.Lock()
 		s.writeErr = err
@@ -75,7 +75,7 @@ func (s *source) save(ctx context.Context) error {
 		s.report()
 		return err
 	}
-	defer unlock()
+	defer lease.Release()
 	s.write(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()

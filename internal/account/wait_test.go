@@ -30,9 +30,9 @@ func TestUnexpiredTokenIsNotWaitedFor(t *testing.T) {
 			return func() {}
 		}},
 		"lock": {func(w *world, _ []*account.Account) func() {
-			unlock, err := w.disk.open(storeDir).Lock(w.Context(), "a.json")
+			lease, err := w.disk.open(storeDir).Lease(w.Context(), "a.json")
 			w.wants("error", err, nil)
-			return unlock
+			return lease.Release
 		}},
 		"queue": {func(w *world, accounts []*account.Account) func() {
 			for _, a := range accounts[2:] {

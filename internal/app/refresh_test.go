@@ -75,12 +75,12 @@ func (w *world) lock(account string) (unlock func()) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), time.Second)
 	defer cancel()
-	unlock, err := store.NewDir(w.store).Lock(ctx, account+".json")
+	lease, err := store.NewDir(w.store).Lease(ctx, account+".json")
 	if err != nil {
 		w.Errorf("the lock is held: %v", err)
 		return func() {}
 	}
-	return unlock
+	return lease.Release
 }
 
 // TOK-1, TOK-4, TOK-5, TOK-8: an expired token is refreshed before use, once for all who wait; no request goes out with a

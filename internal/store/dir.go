@@ -10,24 +10,18 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
-	"github.com/gofrs/flock"
 	"github.com/google/renameio/v2"
-)
-
-const (
-	lockSuffix = ".lock"
-	lockPoll   = 20 * time.Millisecond // how often a held lock is tried again
 )
 
 // Dir is a [Store] of the files of one directory, which it creates with mode 0700 when it first writes; a directory
 // that does not exist is an empty store. Files have mode 0600 after a write and keep their owner where the process may
 // set it. A symbolic link is followed and stays one, but is not listed (TOK-6, ACC-4).
 //
-// Locks are advisory ones of the operating system: a lock file beside the document (beside its target, for a link), or
-// the document itself where no lock file can be made, as on a read-only or a full disk. On a file system without such
-// locks, Lock fails, and PutIf may miss a write of another process that comes between its comparison and its rename.
+// Leases are advisory locks of the operating system: on a lock file beside the document (beside its target, for a link),
+// or on the document itself where no lock file can be made, as on a read-only or a full disk. Such a lease does not
+// expire; it ends when its holder releases it or dies. On a file system without locks, Lease fails, and PutIf may miss a
+// write of another process that comes between its comparison and its rename.
 type Dir struct{ path string }
 
 var _ Store = (*Dir)(nil)
@@ -154,31 +148,6 @@ func (d *Dir) List(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Lock implements [Store].
-func (d *Dir) Lock(ctx context.Context, name string) (func(), error) {
-	if err := firstError(ctx.Err(), checkName(name)); err != nil {
-		return nil, err
-	}
-	// An error means a disk that cannot be written; then the document itself may still serve.
-	_ = d.create()
-	target, err := resolve(filepath.Join(d.path, name))
-	if err != nil {
-		return nil, err
-	}
-	lock := flock.New(target + lockSuffix)
-	_, err = lock.TryLockContext(ctx, lockPoll)
-	if err != nil && ctx.Err() == nil {
-		lock = flock.New(target, flock.SetFlag(os.O_RDONLY))
-		if _, second := lock.TryLockContext(ctx, lockPoll); second == nil || ctx.Err() != nil {
-			err = second
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w", target, err)
-	}
-	return func() { _ = lock.Unlock() }, nil
-}
-
 // create makes the directory, durably.
 func (d *Dir) create() error {
 	if _, err := os.Stat(d.path); !errors.Is(err, fs.ErrNotExist) {
@@ -188,17 +157,6 @@ func (d *Dir) create() error {
 		return err
 	}
 	return syncDirectory(filepath.Dir(d.path))
-}
-
-// lockDirectory keeps writers of one directory apart for the moment of a write. It reports whether there is a lock: a
-// file system may have none, and the write goes on all the same.
-func lockDirectory(ctx context.Context, path string) (unlock func(), locked bool, err error) {
-	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))
-	locked, err = lock.TryLockContext(ctx, lockPoll)
-	if ctx.Err() != nil && !locked {
-		return nil, false, fmt.Errorf("lock %s: %w", path, err)
-	}
-	return func() { _ = lock.Unlock() }, locked, nil
 }
 
 // resolve follows symbolic links to where a write has to go, which may not exist yet.

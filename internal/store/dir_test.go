@@ -87,16 +87,12 @@ func TestDirLinks(t *testing.T) {
 		t.Errorf("links are listed: %q, %v", names, err)
 	}
 
-	unlock, err := linked.Lock(t.Context(), "twice.json")
+	lease, err := linked.Lease(t.Context(), "twice.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unlock()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := direct.Lock(ctx, "real.json"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the target can be locked beside its link: %v", err)
-	}
+	defer lease.Release()
+	isHeld(t, direct, "real.json")
 }
 
 func TestDirLinkLoop(t *testing.T) {
@@ -107,31 +103,6 @@ func TestDirLinkLoop(t *testing.T) {
 	if _, err := store.NewDir(path).Put(t.Context(), "loop", nil); err == nil {
 		t.Error("wrote through a loop of links")
 	}
-}
-
-// TOK-7d: where no lock file can be made, as on a read-only disk, the document itself is locked.
-func TestDirLockWithoutLockFile(t *testing.T) {
-	path := t.TempDir()
-	a, b := store.NewDir(path), store.NewDir(path)
-	put(t, a, "a.json", "one")
-	if err := os.Mkdir(path+"/a.json.lock", 0o700); err != nil { // nor can root open this as a file
-		t.Fatal(err)
-	}
-	unlock, err := a.Lock(t.Context(), "a.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := b.Lock(ctx, "a.json"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("locked twice: %v", err)
-	}
-	unlock()
-	unlock, err = b.Lock(t.Context(), "a.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	unlock()
 }
 
 // A credentials path may lead to anything; reading it must neither block nor exhaust memory.

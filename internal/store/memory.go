@@ -16,7 +16,7 @@ type Memory struct {
 	mu      sync.Mutex
 	docs    map[string]Doc
 	written chan struct{} // closed and replaced at every write
-	locks   map[string]chan struct{}
+	leases  map[string]*memoryLease
 }
 
 var _ Store = (*Memory)(nil)
@@ -105,29 +105,6 @@ func (m *Memory) Orphans(ctx context.Context, name string) ([]Orphan, error) {
 // RemoveOrphans implements [Store].
 func (m *Memory) RemoveOrphans(ctx context.Context, name string) error {
 	return firstError(ctx.Err(), checkName(name))
-}
-
-// Lock implements [Store].
-func (m *Memory) Lock(ctx context.Context, name string) (func(), error) {
-	if err := firstError(ctx.Err(), checkName(name)); err != nil {
-		return nil, err
-	}
-	m.mu.Lock()
-	if m.locks == nil {
-		m.locks = map[string]chan struct{}{}
-	}
-	lock, ok := m.locks[name]
-	if !ok {
-		lock = make(chan struct{}, 1)
-		m.locks[name] = lock
-	}
-	m.mu.Unlock()
-	select {
-	case lock <- struct{}{}:
-		return sync.OnceFunc(func() { <-lock }), nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("lock %s: %w", name, ctx.Err())
-	}
 }
 
 // Watch implements [Store].

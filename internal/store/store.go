@@ -50,7 +50,7 @@ type Store interface {
 
 	// PutIf writes the document if its version is still was (empty: if there is none), else it returns an error that
 	// is [ErrConflict] and changes nothing. Comparing and writing are one step against every other write of the
-	// contract; they do not need the lock of [Store.Lock].
+	// contract, with or without a lease.
 	PutIf(ctx context.Context, name string, data []byte, was Version) (Version, error)
 
 	// Remove deletes the document. Removing what is not there does nothing.
@@ -66,9 +66,9 @@ type Store interface {
 	// RemoveOrphans removes the orphans of a document that are over a day old.
 	RemoveOrphans(ctx context.Context, name string) error
 
-	// Lock waits for the advisory lock of a name, which excludes every other holder in every process, or for the end
-	// of ctx. The document need not exist. A holder that dies releases it. Unlock may be called more than once.
-	Lock(ctx context.Context, name string) (unlock func(), err error)
+	// Lease waits for the lease of a name until nobody holds it, or until ctx ends. The end of ctx does not end the
+	// lease. The document need not exist.
+	Lease(ctx context.Context, name string) (Lease, error)
 
 	// Watch calls changed with the name of every document there is, and then with each one that was added, changed or
 	// removed, within a second; several changes in a row may be told as one. It watches the given names, or without

@@ -22,7 +22,7 @@ import (
 func Run(t *testing.T, create func(t *testing.T) (open func() store.Store)) {
 	for name, test := range map[string]func(t *testing.T, a, b store.Store){
 		"Documents": documents, "Versions": versions, "Names": names, "List": list, "Size": size, "Ended": ended,
-		"Increments": increments, "Orphans": orphans, "Lock": lock, "LockEnds": lockEnds,
+		"Increments": increments, "Orphans": orphans, "LeaseExcludes": leaseExcludes,
 	} {
 		t.Run(name, func(t *testing.T) {
 			open := create(t)
@@ -31,6 +31,7 @@ func Run(t *testing.T, create func(t *testing.T) (open func() store.Store)) {
 	}
 	for name, test := range map[string]func(t *testing.T, a, b store.Store){
 		"Watch": watch, "WatchNames": watchNames,
+		"LeaseWait": leaseWait, "LeaseRelease": leaseRelease, "LeaseExpiry": leaseExpiry,
 	} {
 		t.Run(name, func(t *testing.T) {
 			open := create(t)
@@ -106,10 +107,10 @@ func names(t *testing.T, a, _ store.Store) {
 		_, get := a.Get(ctx, name)
 		_, put := a.Put(ctx, name, nil)
 		_, putIf := a.PutIf(ctx, name, nil, "")
-		_, lock := a.Lock(ctx, name)
+		_, lease := a.Lease(ctx, name)
 		_, orphans := a.Orphans(ctx, name)
 		for method, err := range map[string]error{
-			"Get": get, "Put": put, "PutIf": putIf, "Lock": lock, "Remove": a.Remove(ctx, name),
+			"Get": get, "Put": put, "PutIf": putIf, "Lease": lease, "Remove": a.Remove(ctx, name),
 			"Orphans": orphans, "RemoveOrphans": a.RemoveOrphans(ctx, name),
 		} {
 			if !errors.Is(err, fs.ErrInvalid) {
@@ -149,10 +150,10 @@ func ended(t *testing.T, a, _ store.Store) {
 	_, put := a.Put(ctx, "doc", nil)
 	_, putIf := a.PutIf(ctx, "doc", nil, "")
 	_, list := a.List(ctx)
-	_, lock := a.Lock(ctx, "doc")
+	_, lease := a.Lease(ctx, "doc")
 	_, orphans := a.Orphans(ctx, "doc")
 	for method, err := range map[string]error{
-		"Get": get, "Put": put, "PutIf": putIf, "List": list, "Lock": lock, "Remove": a.Remove(ctx, "doc"),
+		"Get": get, "Put": put, "PutIf": putIf, "List": list, "Lease": lease, "Remove": a.Remove(ctx, "doc"),
 		"Orphans": orphans, "RemoveOrphans": a.RemoveOrphans(ctx, "doc"),
 		"Watch": a.Watch(ctx, func(string) { t.Error("told of a change") }),
 	} {
@@ -212,54 +213,6 @@ func orphans(t *testing.T, a, b store.Store) {
 		t.Errorf("orphans: %v", list)
 	}
 	must(a.Get(ctx, "doc"))(t)
-}
-
-// lock counts up in one document without conditions, under the lock, while another name's lock is held.
-func lock(t *testing.T, a, b store.Store) {
-	const holders, each = 4, 15
-	ctx := t.Context()
-	other := must(a.Lock(ctx, "other"))(t)
-	defer other()
-	var wg sync.WaitGroup
-	for i := range holders {
-		st := []store.Store{a, b}[i%2]
-		wg.Go(func() {
-			for range each {
-				unlock, err := st.Lock(ctx, "n")
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				doc, _ := st.Get(ctx, "n")
-				if _, err := st.Put(ctx, "n", append(doc.Data, 'i')); err != nil {
-					t.Error(err)
-				}
-				unlock()
-			}
-		})
-	}
-	wg.Wait()
-	if doc := must(a.Get(ctx, "n"))(t); len(doc.Data) != holders*each {
-		t.Errorf("%d increments, want %d", len(doc.Data), holders*each)
-	}
-}
-
-func lockEnds(t *testing.T, a, b store.Store) {
-	unlock := must(a.Lock(t.Context(), "doc"))(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := b.Lock(ctx, "doc"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Lock of what is locked: %v", err)
-	}
-	unlock()
-	second := must(b.Lock(t.Context(), "doc"))(t)
-	unlock() // a second call of the first holder frees nothing
-	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := a.Lock(ctx, "doc"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Lock after a double unlock: %v", err)
-	}
-	second()
 }
 
 // watcher collects what Watch tells, inside a bubble of synctest.

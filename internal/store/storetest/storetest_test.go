@@ -13,8 +13,14 @@ import (
 // faults are stores that break the contract, each in one way.
 var faults = map[string]func(*store.Memory) store.Store{
 	"writes over any version": func(m *store.Memory) store.Store { return anyVersion{m} },
-	"locks nobody out":        func(m *store.Memory) store.Store { return noLock{m} },
-	"removes nothing":         func(m *store.Memory) store.Store { return noRemove{m} },
+	"leases to everyone":      func(m *store.Memory) store.Store { return sharedLease{m} },
+	"signals no end": func(m *store.Memory) store.Store {
+		return brokenLease{m, func(l store.Lease) store.Lease { return silent{l} }}
+	},
+	"renews what has ended": func(m *store.Memory) store.Store {
+		return brokenLease{m, func(l store.Lease) store.Lease { return immortal{l} }}
+	},
+	"removes nothing": func(m *store.Memory) store.Store { return noRemove{m} },
 }
 
 type anyVersion struct{ *store.Memory }
@@ -23,15 +29,38 @@ func (s anyVersion) PutIf(ctx context.Context, name string, data []byte, _ store
 	return s.Put(ctx, name, data)
 }
 
-type noLock struct{ *store.Memory }
+type sharedLease struct{ *store.Memory }
 
-func (noLock) Lock(context.Context, string) (func(), error) { return func() {}, nil }
+func (sharedLease) Lease(ctx context.Context, name string) (store.Lease, error) {
+	return new(store.Memory).Lease(ctx, name)
+}
+
+type brokenLease struct {
+	*store.Memory
+	wrap func(store.Lease) store.Lease
+}
+
+func (s brokenLease) Lease(ctx context.Context, name string) (store.Lease, error) {
+	lease, err := s.Memory.Lease(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return s.wrap(lease), nil
+}
+
+type silent struct{ store.Lease }
+
+func (silent) Done() <-chan struct{} { return nil }
+
+type immortal struct{ store.Lease }
+
+func (immortal) Renew(context.Context) error { return nil }
 
 type noRemove struct{ *store.Memory }
 
 func (noRemove) Remove(context.Context, string) error { return nil }
 
-const faultVariable = "STATETEST_FAULT"
+const faultVariable = "STORETEST_FAULT"
 
 // TestConformance runs the conformance test on a store that keeps the contract or, for TestItNoticesFaults, on one that
 // does not.
