@@ -17,7 +17,7 @@ const leaves = "identity secret clock hosts userfile wire"
 // direction. The design gives the reason for each.
 const allowed = `
 account: oauth observe store
-admin: account config dialect/messages oauth observe pool quota
+admin: account config oauth observe pool quota
 app: account admin config dialect dialect/messages family family/claude gateway oauth observe pool quota store upstream usage
 cli: account admin app config demo oauth observe simulate
 config:
@@ -30,6 +30,7 @@ family: dialect pool quota
 gateway: config dialect observe upstream
 http1:
 oauth:
+observe/observetest:
 observe:
 pool: quota
 quota:

@@ -15,7 +15,6 @@ import (
 
 	"shunt/internal/clock"
 	"shunt/internal/config"
-	"shunt/internal/dialect/messages"
 )
 
 // tier is what a credential may do.
@@ -171,7 +170,7 @@ func (a *Admin) admit(needed tier, h http.HandlerFunc) http.HandlerFunc {
 		if has == nobody {
 			if session, ok := a.sessions.of(r); ok {
 				if needed == writer && !(sameOrigin(r) && subtle.ConstantTimeCompare([]byte(r.Header.Get("X-Csrf-Token")), []byte(session.csrf)) == 1) {
-					refuse(w, http.StatusForbidden, messages.TypePermission, "this change was not asked for by the page: reload it and try again")
+					refuse(w, http.StatusForbidden, "this change was not asked for by the page: reload it and try again")
 					return
 				}
 				has = writer
@@ -181,7 +180,7 @@ func (a *Admin) admit(needed tier, h http.HandlerFunc) http.HandlerFunc {
 		case has == nobody:
 			a.unauthenticated(w, r, "send an admin token in the header "+a.keys.header+", or log in at /admin/login")
 		case has < needed:
-			refuse(w, http.StatusForbidden, messages.TypePermission, "this key may only read")
+			refuse(w, http.StatusForbidden, "this key may only read")
 		default:
 			h(w, r)
 		}
@@ -204,12 +203,12 @@ func (a *Admin) Readers(h http.Handler) http.Handler {
 func (a *Admin) unauthenticated(w http.ResponseWriter, r *http.Request, message string) {
 	if by := a.keys.wrong(r.Header); by != "" {
 		if wait := a.failed(w, r, by); wait > 0 {
-			refuse(w, http.StatusTooManyRequests, messages.TypeRateLimit, fmt.Sprintf(tooManyTries, seconds(wait)))
+			refuse(w, http.StatusTooManyRequests, fmt.Sprintf(tooManyTries, seconds(wait)))
 			return
 		}
 		message = "this is not an admin token or key of this gateway: " + message
 	}
-	refuse(w, http.StatusUnauthorized, messages.TypeAuthentication, message)
+	refuse(w, http.StatusUnauthorized, message)
 }
 
 const tooManyTries = "too many wrong tokens from your address: try again in %d s (a valid one is accepted at any time)"

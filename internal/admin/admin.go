@@ -17,7 +17,6 @@ import (
 	"shunt/internal/account"
 	"shunt/internal/clock"
 	"shunt/internal/config"
-	"shunt/internal/dialect/messages"
 	"shunt/internal/hosts"
 	"shunt/internal/oauth"
 	"shunt/internal/observe"
@@ -103,13 +102,10 @@ func (a *Admin) routes() *http.ServeMux {
 	return mux
 }
 
-// Serves reports whether a path belongs to the surface.
-func Serves(path string) bool { return path == "/admin" || strings.HasPrefix(path, "/admin/") }
-
 func (a *Admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protect(w.Header())
 	if r.URL.EscapedPath() != r.URL.Path || strings.Contains(r.URL.Path, "//") || strings.Contains(r.URL.Path, "/.") {
-		refuse(w, http.StatusNotFound, messages.TypeNotFound, "no such page")
+		refuse(w, http.StatusNotFound, "no such page")
 		return
 	}
 	if _, pattern := a.mux.Handler(r); pattern == "" {
@@ -130,11 +126,11 @@ func (a *Admin) unmatched(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if allowed == nil {
-		refuse(w, http.StatusNotFound, messages.TypeNotFound, "no such page")
+		refuse(w, http.StatusNotFound, "no such page")
 		return
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	refuse(w, http.StatusMethodNotAllowed, messages.TypeInvalidRequest, "this takes "+strings.Join(allowed, ", "))
+	refuse(w, http.StatusMethodNotAllowed, "this takes "+strings.Join(allowed, ", "))
 }
 
 // protect sets the headers of every answer (ADM-2).
@@ -144,13 +140,6 @@ func protect(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "same-origin") // with no-referrer, browsers do not tell the origin of a form
 	h.Set("Cache-Control", "no-store")
-}
-
-// refuse answers in the error shape (ERR-1).
-func refuse(w http.ResponseWriter, status int, kind messages.ErrorType, message string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	w.Write(messages.AppendError(nil, kind, message, ""))
 }
 
 func writeJSON(w http.ResponseWriter, v any) {

@@ -2,7 +2,6 @@ package admin_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,6 +28,7 @@ import (
 	"shunt/internal/identity"
 	"shunt/internal/oauth"
 	"shunt/internal/observe"
+	"shunt/internal/observe/observetest"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
 	"shunt/internal/secret"
@@ -50,33 +49,7 @@ type surface struct {
 	admin *admin.Admin
 	pool  *pool.Pool
 	store string
-	log   logBuffer
-}
-
-// logBuffer is a log that a test can read while it is written.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
-// take returns what was logged since the last take.
-func (l *logBuffer) take() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	defer l.text.Reset()
-	return l.text.String()
+	log   observetest.Log
 }
 
 func newSurface(t *testing.T) *surface {

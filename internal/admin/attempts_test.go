@@ -166,7 +166,7 @@ func TestFailedAttemptsAreLogged(t *testing.T) {
 		go func() { s.admin.Run(ctx); close(ended) }()
 		lines := func() []string {
 			synctest.Wait()
-			text := strings.TrimSpace(s.log.take())
+			text := strings.TrimSpace(s.log.Take())
 			if text == "" {
 				return nil
 			}

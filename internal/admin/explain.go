@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 
-	"shunt/internal/dialect/messages"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
 )
@@ -55,7 +54,7 @@ func (a *Admin) explain(w http.ResponseWriter, r *http.Request) {
 	if id := query.Get("request"); id != "" {
 		record, ok := a.recent.find(id)
 		if !ok {
-			refuse(w, http.StatusNotFound, messages.TypeNotFound, "that request is not remembered any more")
+			refuse(w, http.StatusNotFound, "that request is not remembered any more")
 			return
 		}
 		model, session = record.Model, pool.Session(record.SessionHash)
@@ -67,7 +66,7 @@ func (a *Admin) explain(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	refuse(w, http.StatusNotFound, messages.TypeNotFound, "no such pool: GET /admin/api/pool lists them")
+	refuse(w, http.StatusNotFound, "no such pool: GET /admin/api/pool lists them")
 }
 
 func explanationOf(p Provider, model string, e pool.Explanation) Explanation {

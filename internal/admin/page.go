@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"shunt/internal/dialect/messages"
 	"shunt/internal/observe"
 )
 
@@ -27,7 +26,7 @@ func (a *Admin) asset(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	kind, known := assetTypes[name]
 	if !known {
-		refuse(w, http.StatusNotFound, messages.TypeNotFound, "no such page")
+		refuse(w, http.StatusNotFound, "no such page")
 		return
 	}
 	data, err := assets.ReadFile(path.Join("assets", name))

@@ -9,7 +9,6 @@ import (
 
 	"shunt/internal/account"
 	"shunt/internal/clock"
-	"shunt/internal/dialect/messages"
 	"shunt/internal/oauth"
 )
 
@@ -92,16 +91,16 @@ func (a *Admin) beginLogin(w http.ResponseWriter, r *http.Request) {
 	}
 	kind, known := loginKinds[wanted.Mode]
 	if !known {
-		refuse(w, http.StatusBadRequest, messages.TypeInvalidRequest, `mode is "oauth" or "setup_token"`)
+		refuse(w, http.StatusBadRequest, `mode is "oauth" or "setup_token"`)
 		return
 	}
 	if err := account.CheckName(wanted.Name); err != nil {
-		refuse(w, http.StatusBadRequest, messages.TypeInvalidRequest, "a name has only a-z, 0-9 and -")
+		refuse(w, http.StatusBadRequest, "a name has only a-z, 0-9 and -")
 		return
 	}
 	login := a.OAuth.Begin(kind, "")
 	if !a.logins.add(wanted.Name, &pendingLogin{login: login, kind: kind}) {
-		refuse(w, http.StatusTooManyRequests, messages.TypeRateLimit, "too many logins are waiting to be completed")
+		refuse(w, http.StatusTooManyRequests, "too many logins are waiting to be completed")
 		return
 	}
 	writeJSON(w, struct {
@@ -120,16 +119,16 @@ func (a *Admin) completeLogin(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	code, state, ok := oauth.SplitCode(given.Code)
 	if !ok {
-		refuse(w, http.StatusBadRequest, messages.TypeInvalidRequest, "paste the whole code, CODE#STATE, as the page shows it")
+		refuse(w, http.StatusBadRequest, "paste the whole code, CODE#STATE, as the page shows it")
 		return
 	}
 	l, right := a.logins.try(name, state)
 	switch {
 	case l == nil:
-		refuse(w, http.StatusNotFound, messages.TypeNotFound, "no login of that name waits to be completed: begin again")
+		refuse(w, http.StatusNotFound, "no login of that name waits to be completed: begin again")
 		return
 	case !right:
-		refuse(w, http.StatusBadRequest, messages.TypeInvalidRequest, "this code does not belong to this login: use the page that was opened last, or begin again")
+		refuse(w, http.StatusBadRequest, "this code does not belong to this login: use the page that was opened last, or begin again")
 		return
 	}
 	sent := a.Clock.Now()
@@ -137,12 +136,12 @@ func (a *Admin) completeLogin(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		a.logins.again(name, l)
 		a.Log.Warn("login failed", "account", name, "error", err)
-		refuse(w, http.StatusBadGateway, messages.TypeAPI, "the provider did not accept the code: open its page again for another code, or start over")
+		refuse(w, http.StatusBadGateway, "the provider did not accept the code: open its page again for another code, or start over")
 		return
 	}
 	if err := a.Store.Add(r.Context(), name, l.kind, grant, sent); err != nil {
 		a.Log.Error("login could not be stored", "account", name, "error", err)
-		refuse(w, http.StatusInternalServerError, messages.TypeAPI, "the account could not be written to the store: the log says why")
+		refuse(w, http.StatusInternalServerError, "the account could not be written to the store: the log says why")
 		return
 	}
 	a.Log.Info("account added", "account", name)
@@ -188,7 +187,7 @@ func (a *Admin) listAccounts(w http.ResponseWriter, r *http.Request) {
 	list, err := a.stored(r)
 	if err != nil {
 		a.Log.Error("the account store cannot be listed", "error", err)
-		refuse(w, http.StatusInternalServerError, messages.TypeAPI, "the account store cannot be read: the log says why")
+		refuse(w, http.StatusInternalServerError, "the account store cannot be read: the log says why")
 		return
 	}
 	writeJSON(w, struct {
@@ -200,10 +199,10 @@ func (a *Admin) removeAccount(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	switch err := a.Store.Remove(r.Context(), name); {
 	case errors.Is(err, account.ErrName), errors.Is(err, account.ErrNoEntry):
-		refuse(w, http.StatusNotFound, messages.TypeNotFound, "the account store has no such entry")
+		refuse(w, http.StatusNotFound, "the account store has no such entry")
 	case err != nil:
 		a.Log.Error("an account could not be removed", "account", name, "error", err)
-		refuse(w, http.StatusInternalServerError, messages.TypeAPI, "the account could not be removed: the log says why")
+		refuse(w, http.StatusInternalServerError, "the account could not be removed: the log says why")
 	default:
 		a.Log.Info("account removed", "account", name)
 		_ = a.Refresh(r.Context()) // if the client does not wait for it, the watch of the store does it

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"shunt/internal/config"
-	"shunt/internal/dialect/messages"
 	"shunt/internal/identity"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
@@ -173,7 +172,7 @@ func (a *Admin) find(w http.ResponseWriter, r *http.Request) (_ Provider, _ pool
 			return p, accounts[at], true
 		}
 	}
-	refuse(w, http.StatusNotFound, messages.TypeNotFound, "no such account: GET /admin/api/pool lists them")
+	refuse(w, http.StatusNotFound, "no such account: GET /admin/api/pool lists them")
 	return Provider{}, pool.Status{}, false
 }
 
@@ -186,7 +185,7 @@ func (a *Admin) pause(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if change.Paused == nil {
-		refuse(w, http.StatusBadRequest, messages.TypeInvalidRequest, `send {"paused": true} or {"paused": false}`)
+		refuse(w, http.StatusBadRequest, `send {"paused": true} or {"paused": false}`)
 		return
 	}
 	if p, s, ok := a.find(w, r); ok {
@@ -215,7 +214,7 @@ func (a *Admin) answerAccount(w http.ResponseWriter, p Provider, key identity.Ke
 			}
 		}
 	}
-	refuse(w, http.StatusNotFound, messages.TypeNotFound, "the account has just left the pool")
+	refuse(w, http.StatusNotFound, "the account has just left the pool")
 }
 
 const bodyLimit = 64 << 10 // bytes
@@ -225,7 +224,7 @@ func readJSON(w http.ResponseWriter, r *http.Request, to any) bool {
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyLimit))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(to); err != nil {
-		refuse(w, http.StatusBadRequest, messages.TypeInvalidRequest, "the body is not the JSON object that this call takes")
+		refuse(w, http.StatusBadRequest, "the body is not the JSON object that this call takes")
 		return false
 	}
 	return true

@@ -24,6 +24,7 @@ import (
 	"shunt/internal/app"
 	"shunt/internal/config"
 	"shunt/internal/dialect/messages"
+	"shunt/internal/observe/observetest"
 	"shunt/internal/sim"
 )
 
@@ -200,7 +201,7 @@ func attribute(s *tracing.Span, key string) string {
 }
 
 // served is a shunt on real sockets, in front of a provider with two accounts.
-func served(t *testing.T, toml string) (provider *sim.Provider, address string, log *logBuffer, end func()) {
+func served(t *testing.T, toml string) (provider *sim.Provider, address string, log *observetest.Log, end func()) {
 	t.Helper()
 	provider = sim.New(sim.Config{Accounts: accountsOf(2)})
 	upstream := httptest.NewServer(provider)
@@ -220,7 +221,7 @@ func served(t *testing.T, toml string) (provider *sim.Provider, address string, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	log = new(logBuffer)
+	log = new(observetest.Log)
 	a, err := app.New(cfg, app.Options{Version: "test", Env: env, Log: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)

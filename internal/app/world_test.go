@@ -24,6 +24,7 @@ import (
 	"shunt/internal/clock"
 	"shunt/internal/config"
 	"shunt/internal/observe"
+	"shunt/internal/observe/observetest"
 	"shunt/internal/pool"
 	"shunt/internal/sim"
 )
@@ -48,7 +49,7 @@ type world struct {
 	file     string   // the configuration
 	env      []string // of the process
 	hup      chan struct{}
-	log      *logBuffer
+	log      *observetest.Log
 	level    *slog.LevelVar
 	clock    clock.Clock  // of shunt; the provider has the real one
 	end      func() error // stops shunt as SIGTERM does; the first call returns what Run returned
@@ -84,7 +85,7 @@ func accountsOf(n int) []sim.Account {
 func inWorld(t *testing.T, provider sim.Config, toml string, test func(w *world), before ...func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, store: t.TempDir(), file: filepath.Join(t.TempDir(), "shunt.toml"), hup: make(chan struct{}), log: new(logBuffer), level: new(slog.LevelVar)}
+		w := &world{T: t, store: t.TempDir(), file: filepath.Join(t.TempDir(), "shunt.toml"), hup: make(chan struct{}), log: new(observetest.Log), level: new(slog.LevelVar)}
 		provider.RecordBodies = true
 		w.provider = sim.New(provider)
 		for _, name := range w.provider.Accounts() {
@@ -296,21 +297,3 @@ func (w *world) calls(from int) []string {
 }
 
 func (w *world) seen() int { return len(w.provider.Requests()) }
-
-// logBuffer is a log that tests can read.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}

@@ -108,10 +108,10 @@ type Millis time.Duration
 
 // MarshalJSON writes milliseconds with a precision of a microsecond.
 func (m Millis) MarshalJSON() ([]byte, error) {
-	return m.append(nil), nil
+	return appendMillis(nil, m.float()), nil
 }
 
-func (m Millis) append(b []byte) []byte { return strconv.AppendFloat(b, m.float(), 'f', -1, 64) }
+func appendMillis(b []byte, ms float64) []byte { return strconv.AppendFloat(b, ms, 'f', -1, 64) }
 
 // UnmarshalJSON reads milliseconds.
 func (m *Millis) UnmarshalJSON(b []byte) error {
@@ -169,16 +169,24 @@ func (r *Record) Log(ctx context.Context, log *slog.Logger) {
 		h.write(r)
 		return
 	}
-	attrs := make([]slog.Attr, 0, 22)
-	text := func(key, value string) {
+	var room [maxAttrs]slog.Attr
+	log.LogAttrs(ctx, slog.LevelInfo, requestMessage, r.appendAttrs(room[:0])...)
+}
+
+// maxAttrs is the number of attributes that a record has at most.
+const maxAttrs = 22
+
+// appendAttrs appends everything of the record but its time, under the names and in the order of its JSON form.
+func (r *Record) appendAttrs(attrs []slog.Attr) []slog.Attr {
+	text := func(name, value string) {
 		if value != "" {
-			attrs = append(attrs, slog.String(key, value))
+			attrs = append(attrs, slog.String(name, value))
 		}
 	}
-	text("request_id", r.RequestID)
+	attrs = append(attrs, slog.String("request_id", r.RequestID))
 	text("session", r.Session)
 	text("client", r.Client)
-	text("path", r.Path)
+	attrs = append(attrs, slog.String("path", r.Path))
 	text("provider", r.Provider)
 	text("account", r.Account)
 	text("why", r.Why)
@@ -203,5 +211,5 @@ func (r *Record) Log(ctx context.Context, log *slog.Logger) {
 			slog.Int64("input", t.Input), slog.Int64("output", t.Output),
 			slog.Int64("cache_read", t.CacheRead), slog.Int64("cache_creation", t.CacheCreation)))
 	}
-	log.LogAttrs(ctx, slog.LevelInfo, requestMessage, attrs...)
+	return attrs
 }
