@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"shunt/internal/observe"
+	"shunt/internal/quota"
 )
 
 // recentLimit is how many requests the page remembers.
@@ -57,7 +58,7 @@ const (
 // sample is how much of an account's windows was used at a moment, as fractions; below 0 is unknown.
 type sample struct {
 	at          time.Time
-	utilization [3]float64
+	utilization [quota.Windows]float64
 }
 
 // history is the utilization of each account over the last hours.
@@ -74,10 +75,10 @@ func (h *history) add(now time.Time, pools Pools) {
 		for i := range p.Accounts {
 			a := &p.Accounts[i]
 			s := sample{at: now}
-			for w, u := range [3]*float64{a.Utilization5h, a.Utilization7d, a.UtilizationFable} {
-				s.utilization[w] = -1
-				if u != nil {
-					s.utilization[w] = *u
+			for i, w := range a.windows() {
+				s.utilization[i] = -1
+				if u := *w.utilization; u != nil {
+					s.utilization[i] = *u
 				}
 			}
 			key := p.Provider + "/" + a.AccountRef

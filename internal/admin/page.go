@@ -7,7 +7,6 @@ import (
 	"html/template"
 	"net/http"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -131,10 +130,15 @@ func (a *Admin) poolViews(pools Pools) []poolView {
 
 // clearable reports whether an account has a cooldown, or a status that counts as rejected.
 func clearable(s *AccountState) bool {
-	return s.Cooldown > 0 || s.FableCooldown > 0 ||
-		slices.ContainsFunc([]*string{s.Status, s.Status5h, s.Status7d, s.StatusFable}, func(status *string) bool {
-			return status != nil && *status == "rejected" // the only status that means anything to shunt (QUO-4)
-		})
+	clears := func(status *string) bool {
+		return status != nil && *status == "rejected" // the only status that means anything to shunt (QUO-4)
+	}
+	for _, w := range s.windows() {
+		if clears(*w.status) {
+			return true
+		}
+	}
+	return clears(s.Status) || s.Cooldown > 0 || s.FableCooldown > 0
 }
 
 // Standing is an account's state in the words of the page (ADM-6), from the strongest to the weakest.
@@ -181,8 +185,10 @@ type barView struct {
 }
 
 func barsOf(s *AccountState) []barView {
-	bar := func(window string, used *float64, soft float64, limit *float64, reset *int64) barView {
-		b := barView{Window: window, Soft: 100 * soft, Reset: reset, Text: "not known", Tone: "idle"}
+	var bars []barView
+	for _, w := range s.windows() {
+		used, soft, limit := *w.utilization, *w.threshold, *w.limit
+		b := barView{Window: w.title, Soft: 100 * soft, Reset: *w.reset, Text: "not known", Tone: "idle"}
 		if used != nil {
 			b.Known, b.Fill, b.Tone = true, min(100, 100**used), "ok"
 			b.Text = fmt.Sprintf("%.0f %%", 100**used)
@@ -193,19 +199,15 @@ func barsOf(s *AccountState) []barView {
 				b.Tone = "bad"
 			}
 		}
-		b.Label = fmt.Sprintf("%s window: %s used, threshold %.0f %%", window, b.Text, b.Soft)
+		b.Label = fmt.Sprintf("%s window: %s used, threshold %.0f %%", w.title, b.Text, b.Soft)
 		if limit != nil {
 			b.Capped, b.Cap = true, 100**limit
 			b.Text += fmt.Sprintf(" · cap %.0f %%", b.Cap)
 			b.Label += fmt.Sprintf(", cap %.0f %%", b.Cap)
 		}
-		return b
+		bars = append(bars, b)
 	}
-	return []barView{
-		bar("5h", s.Utilization5h, s.Threshold5h, s.Cap5h, s.Reset5h),
-		bar("7d", s.Utilization7d, s.Threshold7d, s.Cap7d, s.Reset7d),
-		bar("Fable", s.UtilizationFable, s.ThresholdFable, s.CapFable, s.ResetFable),
-	}
+	return bars
 }
 
 // duration is a number of seconds in its two largest units.

@@ -7,14 +7,12 @@ import (
 
 // plotView is an account's utilization over the last hours, as the points of polylines in a box of plotWidth by plotHeight.
 type plotView struct {
-	Name, Provider string
-	Lines          []plotLine
-	Label          string
-	From           int64 // Unix seconds
+	Name  string
+	Lines []plotLine
+	Label string
 }
 
 type plotLine struct {
-	Window string
 	Class  string
 	Points []string // one entry an unbroken stretch
 }
@@ -28,13 +26,14 @@ func (a *Admin) plots(pools Pools) []plotView {
 	var views []plotView
 	for _, p := range pools.Providers {
 		for i := range p.Accounts {
-			samples := a.history.of(p.Provider, p.Accounts[i].AccountRef)
+			account := &p.Accounts[i]
+			samples := a.history.of(p.Provider, account.AccountRef)
 			if len(samples) < 2 {
 				continue
 			}
-			v := plotView{Name: p.Accounts[i].Name, Provider: p.Provider, From: samples[0].at.Unix()}
-			for w, name := range []string{"5h", "7d", "Fable"} {
-				v.Lines = append(v.Lines, plotLine{name, "line" + name, stretches(samples, w)})
+			v := plotView{Name: account.Name}
+			for i, w := range account.windows() {
+				v.Lines = append(v.Lines, plotLine{"line" + w.title, stretches(samples, i)})
 			}
 			v.Label = fmt.Sprintf("Utilization of %s since %s UTC", v.Name, samples[0].at.UTC().Format("15:04"))
 			views = append(views, v)

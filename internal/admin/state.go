@@ -71,6 +71,24 @@ type AccountState struct {
 	LastUsed  *int64 `json:"last_used"`
 }
 
+// windowFields are the fields of an [AccountState] for one quota window.
+type windowFields struct {
+	title              string // on the page
+	utilization, limit **float64
+	reset              **int64
+	status             **string
+	threshold          *float64
+}
+
+// windows returns the fields for each window, in the order of quota's windows.
+func (s *AccountState) windows() [quota.Windows]windowFields {
+	return [...]windowFields{
+		{"5h", &s.Utilization5h, &s.Cap5h, &s.Reset5h, &s.Status5h, &s.Threshold5h},
+		{"7d", &s.Utilization7d, &s.Cap7d, &s.Reset7d, &s.Status7d, &s.Threshold7d},
+		{"Fable", &s.UtilizationFable, &s.CapFable, &s.ResetFable, &s.StatusFable, &s.ThresholdFable},
+	}
+}
+
 // refOf names an identity in the API without telling who it is.
 func refOf(key identity.Key) string {
 	sum := sha256.Sum256([]byte("account\x00" + key.String()))
@@ -102,8 +120,7 @@ func stateOf(s *pool.Status, planned, needsLogin bool) AccountState {
 		Available: s.Available, NearQuota: s.NearQuota, Capped: !s.CappedUntil.IsZero(), CappedFable: !s.FableCappedUntil.IsZero(),
 		Paused: s.Paused, Disabled: s.Disabled, NeedsLogin: s.NeedsLogin || needsLogin, Priority: s.Priority,
 		Cooldown: seconds(s.Cooldown), FableCooldown: seconds(s.FableCooldown),
-		Status:      text(s.Quota.Aggregate()),
-		Threshold5h: s.Soft[quota.FiveHour], Threshold7d: s.Soft[quota.SevenDay], ThresholdFable: s.Soft[quota.Fable],
+		Status:   text(s.Quota.Aggregate()),
 		Requests: s.Requests, Rotations: s.Rotations, LastUsed: unix(s.LastUsed, !s.LastUsed.IsZero()),
 	}
 	if s.FableCooldown > 0 {
@@ -112,24 +129,17 @@ func stateOf(s *pool.Status, planned, needsLogin bool) AccountState {
 	if planned && !math.IsInf(s.Headroom, 0) {
 		state.Headroom = &s.Headroom
 	}
-	for w, to := range map[quota.Window]struct {
-		utilization **float64
-		reset       **int64
-		status      **string
-		cap         **float64
-	}{
-		quota.FiveHour: {&state.Utilization5h, &state.Reset5h, &state.Status5h, &state.Cap5h},
-		quota.SevenDay: {&state.Utilization7d, &state.Reset7d, &state.Status7d, &state.Cap7d},
-		quota.Fable:    {&state.UtilizationFable, &state.ResetFable, &state.StatusFable, &state.CapFable},
-	} {
+	for w := range quota.Window(quota.Windows) {
+		to := state.windows()[w]
 		if u, ok := s.Quota.Utilization(w); ok {
 			*to.utilization = &u
 		}
 		*to.reset = unix(s.Quota.Reset(w))
 		*to.status = text(s.Quota.Status(w))
+		*to.threshold = s.Soft[w]
 		if s.Caps.Set.Has(w) {
 			limit := s.Caps.At[w]
-			*to.cap = &limit
+			*to.limit = &limit
 		}
 	}
 	return state
