@@ -21,6 +21,7 @@ import (
 	"shunt/internal/oauth"
 	"shunt/internal/observe"
 	"shunt/internal/pool"
+	"shunt/internal/quota"
 )
 
 // Options are what the surface works with.
@@ -45,9 +46,10 @@ type Options struct {
 type Provider struct {
 	Name     string
 	Auth     config.Auth
-	Planned  bool                   // [server.pool] is there, so that headroom means something
-	Pool     *pool.Pool             // nil if it is no pool
-	Accounts []*account.Account     // of the pool
+	Planned  bool               // [server.pool] is there, so that headroom means something
+	Pool     *pool.Pool         // nil if it is no pool
+	Accounts []*account.Account // of the pool
+	ScopeOf  func(model string) quota.Scope
 	Uses     func(name string) bool // whether the pool has the store's entry of that name, enabled and not as an alias of another
 }
 

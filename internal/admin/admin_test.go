@@ -80,12 +80,19 @@ func newSurface(t *testing.T) *surface {
 		Refresh: func(context.Context) error { return nil },
 		Providers: func() []admin.Provider {
 			return []admin.Provider{
-				{Name: "anthropic", Auth: config.ClaudeOAuth, Planned: true, Pool: s.pool, Uses: func(name string) bool { return name == "new" }},
+				{Name: "anthropic", Auth: config.ClaudeOAuth, Planned: true, Pool: s.pool, ScopeOf: scopeOf, Uses: func(name string) bool { return name == "new" }},
 				{Name: "paid", Auth: config.APIKey},
 			}
 		},
 	})
 	return s
+}
+
+func scopeOf(model string) quota.Scope {
+	if strings.Contains(model, "fable") {
+		return "fable"
+	}
+	return ""
 }
 
 type roundTrip func(*http.Request) (*http.Response, error)
@@ -421,7 +428,7 @@ func TestLoginLimits(t *testing.T) {
 func TestLivePage(t *testing.T) {
 	s := newSurface(t)
 	client, base := browser(t, s)
-	ctx, stop := contextOf(t)
+	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { s.admin.Run(ctx); close(done) }()
 	r, _ := http.NewRequest("GET", base+"/admin/live", nil)
@@ -453,8 +460,4 @@ func TestLivePage(t *testing.T) {
 			t.Error("a model's name is markup")
 		}
 	}
-}
-
-func contextOf(t *testing.T) (context.Context, context.CancelFunc) {
-	return context.WithCancel(t.Context())
 }

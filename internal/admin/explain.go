@@ -3,7 +3,6 @@ package admin
 import (
 	"math"
 	"net/http"
-	"strings"
 
 	"shunt/internal/pool"
 	"shunt/internal/quota"
@@ -61,8 +60,7 @@ func (a *Admin) explain(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, p := range a.Providers() {
 		if p.Name == r.PathValue("provider") && p.Pool != nil {
-			fable := strings.Contains(strings.ToLower(model), "fable")
-			writeJSON(w, explanationOf(p, model, p.Pool.Explain(pool.Request{Session: session, Fable: fable})))
+			writeJSON(w, explanationOf(p, model, p.Pool.Explain(pool.Request{Session: session, Fable: p.ScopeOf(model) != ""})))
 			return
 		}
 	}
