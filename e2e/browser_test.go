@@ -187,7 +187,7 @@ func TestDashboard(t *testing.T) {
 	d.accessible("adding")
 	d.picture("adding")
 	link := value[string](d, `document.getElementById('adding-link').href`)
-	code, err := sim.Person{Account: "third"}.Answer(d.ctx, link)
+	code, err := sim.Browser{Account: "third"}.Authorize(d.ctx, link)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func (g *gateway) work(t *testing.T, sessions int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := sim.ReadAnswer(response); err != nil {
+		if _, err := sim.ReadResponse(response); err != nil {
 			t.Fatal(err)
 		}
 		response.Body.Close()

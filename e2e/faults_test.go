@@ -62,7 +62,7 @@ func weather(ctx context.Context, p *sim.Provider, rng *rand.Rand, stalled *atom
 		{3, func() sim.Fault { return sim.Overloaded() }},
 		{1, func() sim.Fault { return sim.ServerError([]int{500, 502, 503}[rng.IntN(3)]) }},
 		{4, func() sim.Fault { return sim.ResetConnection() }},
-		{5, func() sim.Fault { return sim.Cut(2 + rng.IntN(6)) }},
+		{5, func() sim.Fault { return sim.Abort(2 + rng.IntN(6)) }},
 		{3, func() sim.Fault { return sim.Truncate(2 + rng.IntN(6)) }},
 		{4, func() sim.Fault { return sim.SlowFirstEvent(1500 * time.Millisecond) }},
 		{4, func() sim.Fault { return sim.SlowHeaders(800 * time.Millisecond) }},

@@ -114,7 +114,7 @@ func TestTroubleBetweenTurns(t *testing.T) {
 func TestStreamBreaks(t *testing.T) {
 	p, g, user := poolOf(t, sim.Config{}, "a", "b")
 	for _, account := range p.Accounts() {
-		p.Inject(account, sim.Cut(4).Times(1))
+		p.Inject(account, sim.Abort(4).Times(1))
 	}
 	if last := p.answered(t, user.ask(t, "say hi")); last.Stream {
 		t.Error("the repetition was a stream")

@@ -94,7 +94,7 @@ func (p *provider) expected(t *testing.T, body []byte) string {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	answer, err := sim.ReadAnswer(resp)
+	answer, err := sim.ReadResponse(resp)
 	if err != nil {
 		t.Fatal(err)
 	}

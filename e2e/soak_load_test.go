@@ -144,11 +144,11 @@ func misplaced(response *http.Response, account, echo string) string {
 
 // check reads the response to its end. What faults may lead to is counted; all else is a problem.
 func (l *load) check(response *http.Response, body string) bool {
-	answer, err := sim.ReadAnswer(response)
+	answer, err := sim.ReadResponse(response)
 	if err == nil {
 		err = answer.Verify([]byte(body))
 	}
-	var refusal *sim.Refusal
+	var apiErr *sim.APIError
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -157,9 +157,9 @@ func (l *load) check(response *http.Response, body string) bool {
 		return true
 	case errors.Is(err, context.DeadlineExceeded):
 		l.note("status %d: it hangs", response.StatusCode)
-	case errors.Is(err, sim.ErrCut), errors.As(err, &refusal) && refusal.Status == http.StatusOK && answer.ID != "":
+	case errors.Is(err, sim.ErrTruncated), errors.As(err, &apiErr) && apiErr.Status == http.StatusOK && answer.ID != "":
 		l.aborted++
-	case refusal != nil && (refusal.Status == http.StatusOK || refusal.Status == http.StatusTooManyRequests || refusal.Status >= 500):
+	case apiErr != nil && (apiErr.Status == http.StatusOK || apiErr.Status == http.StatusTooManyRequests || apiErr.Status >= 500):
 	default:
 		l.note("status %d: %v", response.StatusCode, err)
 	}

@@ -136,7 +136,7 @@ func (l *load) report(t *testing.T, stalled int64, p *provider) {
 	defer l.mu.Unlock()
 	c := p.Counters("")
 	t.Logf("%d requests: %d answered, %d aborted by the upstream, %d by the client; by status %v; the upstream: %v, %d connections reset, %d stalls, %d refreshes",
-		l.total, l.answered, l.aborted, l.left, l.byStatus, c.ByStatus, c.Broken, stalled, c.Refreshes)
+		l.total, l.answered, l.aborted, l.left, l.byStatus, c.ByStatus, c.Aborted, stalled, c.Refreshes)
 	for _, problem := range l.problems {
 		t.Error(problem)
 	}
@@ -151,7 +151,7 @@ func (l *load) report(t *testing.T, stalled int64, p *provider) {
 			t.Errorf("the upstream never returned %d", status)
 		}
 	}
-	if stalled == 0 || c.Broken == 0 || l.aborted == 0 || l.left == 0 || c.Refreshes == 0 {
+	if stalled == 0 || c.Aborted == 0 || l.aborted == 0 || l.left == 0 || c.Refreshes == 0 {
 		t.Error("a kind of fault never happened")
 	}
 }

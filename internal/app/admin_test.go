@@ -38,7 +38,7 @@ func (w *world) logIn(name, account string) plain {
 	}
 	w.must(json.Unmarshal([]byte(begun.body), &login))
 	transport := &http.Transport{DialContext: w.upstream.Dial, DisableKeepAlives: true}
-	code, err := sim.Person{Account: account, Client: &http.Client{Transport: transport}}.Answer(w.Context(), login.AuthorizeURL)
+	code, err := sim.Browser{Account: account, Client: &http.Client{Transport: transport}}.Authorize(w.Context(), login.AuthorizeURL)
 	w.must(err)
 	return w.manage("POST", "accounts/claude/"+name+"/complete", fmt.Sprintf(`{"code":%q}`, code))
 }

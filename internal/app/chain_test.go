@@ -153,7 +153,7 @@ func TestCutInAChain(t *testing.T) {
 		{chainOf(keyAt(providerURL, ""), poolAt(providerURL, "a")), []string{"k"}, "a"},
 		{chainOf(keyAt(providerURL, ""), poolAt(providerURL, "b"), poolAt(providerURL, "a")), []string{"k", "b"}, "a"},
 	} {
-		for _, cut := range []sim.Fault{sim.Cut(4), sim.Truncate(4)} {
+		for _, cut := range []sim.Fault{sim.Abort(4), sim.Truncate(4)} {
 			inWorld(t, withKey(2), c.chain, func(w *world) {
 				for _, account := range c.broken {
 					w.provider.Inject(account, sim.ServerError(500))

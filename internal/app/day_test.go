@@ -41,7 +41,7 @@ func TestADay(t *testing.T) {
 		reports := make([]sim.Report, sessions)
 		evening := time.Now().Add(day)
 		for i := range reports {
-			coder := sim.Coder{
+			coder := sim.Session{
 				BaseURL: gatewayURL, Client: w.client, Seed: uint64(i), Name: fmt.Sprint("coder-", i), FableShare: 0.3, PlainShare: 0.2,
 				Burst: sim.Range{Min: 1, Max: 6}, Gap: 4 * time.Second, Think: sim.Pause{Min: 20 * time.Second, Max: 14 * time.Minute},
 				Context: 6000, Growth: sim.Range{Min: 20, Max: 300}, Turns: turns,
@@ -57,8 +57,8 @@ func TestADay(t *testing.T) {
 
 		moves := 0
 		for i, r := range reports {
-			if r.Answered != r.Turns || r.Turns != turns {
-				w.Errorf("session %d: %d of %d turns were answered, refused %v, cut %d, damaged %d, unreachable %d: %v", i, r.Answered, r.Turns, r.Refused, r.Cut, r.Damaged, r.Unreachable, r.Errors)
+			if r.Completed != r.Turns || r.Turns != turns {
+				w.Errorf("session %d: %d of %d turns completed, failed %v, truncated %d, damaged %d, unreachable %d: %v", i, r.Completed, r.Turns, r.Failed, r.Truncated, r.Damaged, r.Unreachable, r.Errors)
 			}
 			moves += r.Moves
 		}
@@ -85,7 +85,7 @@ func (w *world) badWeather(over <-chan struct{}) {
 			sim.Overloaded().Times(2), sim.ServerError(500).Times(2), sim.ServerError(503).Encoded("gzip").Times(1), sim.ResetConnection().Times(1),
 			sim.ResetConnection().Times(4), sim.Unauthorized().Times(1), sim.Unauthorized().Times(3), sim.Throttled("3").Times(1), sim.Throttled("").Times(1),
 			sim.Throttled("40").Times(1), sim.Rejected(messages.FiveHour).RetryAfter("120").Times(1), sim.Rejected(messages.Fable).Model("fable").RetryAfter("90").Times(1),
-			sim.ErrorStream(messages.TypeOverloaded).Times(1), sim.Cut(3).Times(1), sim.Truncate(6).Times(1), sim.SlowHeaders(70*time.Second).Times(2),
+			sim.ErrorStream(messages.TypeOverloaded).Times(1), sim.Abort(3).Times(1), sim.Truncate(6).Times(1), sim.SlowHeaders(70*time.Second).Times(2),
 			sim.SlowFirstEvent(20*time.Second).Times(1), sim.Encoded("zstd").Times(2),
 		)
 		switch i := r.IntN(len(troubles) + 2); i {

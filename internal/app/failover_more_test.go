@@ -206,8 +206,8 @@ func TestLastRealResponse(t *testing.T) {
 		inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
 			w.provider.Inject("", sim.ServerError(503).Encoded("br").RetryAfter("9"))
 			r := w.ask("s", plainModel, false)
-			var refusal *sim.Refusal
-			if r.status != 503 || r.header.Get("Content-Encoding") != "br" || r.header.Get("Retry-After") != "9" || !errors.As(r.err, &refusal) || refusal.Message != "Internal server error" {
+			var apiErr *sim.APIError
+			if r.status != 503 || r.header.Get("Content-Encoding") != "br" || r.header.Get("Retry-After") != "9" || !errors.As(r.err, &apiErr) || apiErr.Message != "Internal server error" {
 				w.Errorf("%d %v: %v", r.status, r.header, r.err)
 			}
 		})

@@ -67,7 +67,7 @@ func TestMetricsOfAPool(t *testing.T) {
 		w.provider.Inject(home, sim.Rejected(messages.FiveHour).RetryAfter("600").Times(1))
 		away := w.mustServe("s", plainModel)
 		w.provider.Fill(away, messages.FiveHour, 0.25)
-		w.provider.Inject(away, sim.Cut(2).Times(1))
+		w.provider.Inject(away, sim.Abort(2).Times(1))
 		w.ask("s", plainModel, true)
 		w.ask("s", "unknown-model", false)
 		w.post(context.Background(), sim.MessagesPath, "s", "no JSON")

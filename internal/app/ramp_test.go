@@ -65,7 +65,7 @@ func TestSlotsAreGivenBack(t *testing.T) {
 		"a throttle, long":     {sim.Throttled("50").Times(1), 4},
 		"a throttle, too long": {sim.Throttled("90").Times(1), 2},
 		"an error stream":      {sim.ErrorStream("overloaded_error").Times(1), 2},
-		"a cut stream":         {sim.Cut(3).Times(1), 4},
+		"a cut stream":         {sim.Abort(3).Times(1), 4},
 	} {
 		inWorld(t, sim.Config{Accounts: accountsOf(1)}, planned("ramp_initial_concurrency = 2", ""), func(w *world) {
 			w.provider.Inject("", c.fault)

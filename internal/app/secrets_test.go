@@ -50,7 +50,7 @@ func TestNothingIsGivenAway(t *testing.T) {
 			for _, f := range faults(
 				sim.SlowHeaders(0), sim.Rejected(messages.FiveHour), sim.Throttled("2"), sim.Throttled("90"), sim.Unauthorized(), sim.Overloaded(), sim.ServerError(500),
 				sim.CredentialForbidden(), sim.ModelForbidden(), sim.ResetConnection(), sim.Hang(), sim.Redirect("/elsewhere"), sim.ErrorStream(messages.TypeOverloaded),
-				sim.Cut(3), sim.Truncate(3), sim.Failure(400, messages.TypeInvalidRequest, prompt+" is too long"), sim.Respond(stall(500)),
+				sim.Abort(3), sim.Truncate(3), sim.Failure(400, messages.TypeInvalidRequest, prompt+" is too long"), sim.Respond(stall(500)),
 			) {
 				w.provider.Inject("", f)
 				for _, stream := range []bool{true, false} {

@@ -175,7 +175,7 @@ func TestSingleStreams(t *testing.T) {
 		if r.err != nil || r.answer.Pings != 7 { // six of shunt's and the provider's own
 			w.Errorf("%v, %d pings", r.err, r.answer.Pings)
 		}
-		w.provider.Inject("", sim.Cut(5).Times(1))
+		w.provider.Inject("", sim.Abort(5).Times(1))
 		got := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, true))
 		if got.status != 200 || got.err != io.ErrUnexpectedEOF || w.last().End != observe.Cut || len(w.calls(0)) != 2 {
 			w.Errorf("%d, %v, %+v", got.status, got.err, w.last())

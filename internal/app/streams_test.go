@@ -257,9 +257,9 @@ func TestCutAnswers(t *testing.T) {
 		stream bool
 		broken bool // the client can tell from the connection
 	}{
-		{"in an event", sim.Cut(5), true, true},
-		{"in the first event", sim.Cut(0), true, true},
-		{"in a compressed stream", sim.Cut(5).Encoded("gzip"), true, true},
+		{"in an event", sim.Abort(5), true, true},
+		{"in the first event", sim.Abort(0), true, true},
+		{"in a compressed stream", sim.Abort(5).Encoded("gzip"), true, true},
 		{"cleanly", sim.Truncate(5), true, false},
 		{"cleanly, before any event", sim.Truncate(0), true, false},
 		{"a plain answer", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
@@ -333,7 +333,7 @@ func TestShutdown(t *testing.T) {
 					w.Errorf("a request after the signal: %d", late.status)
 				}
 				r := <-open
-				if r.status != 200 || c.cut != errors.Is(r.err, sim.ErrCut) || !c.cut && r.err != nil {
+				if r.status != 200 || c.cut != errors.Is(r.err, sim.ErrTruncated) || !c.cut && r.err != nil {
 					w.Errorf("%d, %v", r.status, r.err)
 				}
 				// Shutdown looks for the end of connections now and then.
@@ -372,7 +372,7 @@ func TestHoldEnds(t *testing.T) {
 			if took := time.Since(began); took != c.headers {
 				w.Errorf("keepalive %s: headers after %v", c.keepalive, took)
 			}
-			answer, err := sim.ReadAnswer(response)
+			answer, err := sim.ReadResponse(response)
 			if err != nil || answer.Pings != c.pings+1 {
 				w.Errorf("keepalive %s: %v, %d pings", c.keepalive, err, answer.Pings)
 			}

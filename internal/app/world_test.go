@@ -209,7 +209,7 @@ type reply struct {
 	status  int
 	header  http.Header
 	body    string
-	answer  sim.Answer
+	answer  sim.Response
 	err     error // of reading the answer
 	account string
 	took    time.Duration
@@ -248,7 +248,7 @@ func (w *world) postWith(ctx context.Context, client *http.Client, path, session
 	response.Body = io.NopCloser(io.TeeReader(response.Body, &raw))
 	r := reply{status: response.StatusCode, header: response.Header, account: response.Header.Get("X-Shunt-Account")}
 	if path == sim.MessagesPath {
-		r.answer, r.err = sim.ReadAnswer(response)
+		r.answer, r.err = sim.ReadResponse(response)
 		if r.err == nil && r.status == http.StatusOK {
 			r.err = r.answer.Verify([]byte(body))
 		}

@@ -46,14 +46,14 @@ func TestScripts(t *testing.T) {
 // browse is the program that opens a browser. The person in it logs in as $PERSON, denies the login if that is "nobody",
 // and without it there is no browser.
 func browse() {
-	person := sim.Person{Account: os.Getenv("PERSON")}
+	person := sim.Browser{Account: os.Getenv("PERSON")}
 	switch person.Account {
 	case "":
 		os.Exit(3)
 	case "nobody":
 		person.Account = ""
 	}
-	if _, err := person.Answer(context.Background(), os.Args[1]); err != nil {
+	if _, err := person.Authorize(context.Background(), os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(4)
 	}

@@ -34,7 +34,7 @@ func TestLoginOverPipes(t *testing.T) {
 			if !strings.HasPrefix(strings.TrimSpace(line), server.URL) {
 				return ""
 			}
-			answer, err := sim.Person{Account: "a"}.Answer(t.Context(), strings.TrimSpace(line))
+			answer, err := sim.Browser{Account: "a"}.Authorize(t.Context(), strings.TrimSpace(line))
 			if err != nil {
 				t.Error(err)
 			}

@@ -124,7 +124,7 @@ func (d *desk) stored(name, account string) {
 // allows is a browser in which a person allows the login as the account; without one they deny it.
 func (d *desk) allows(account string) func(context.Context, string) error {
 	return func(ctx context.Context, address string) error {
-		_, err := sim.Person{Account: account, Client: d.browser}.Answer(ctx, address)
+		_, err := sim.Browser{Account: account, Client: d.browser}.Authorize(ctx, address)
 		return err
 	}
 }
@@ -137,7 +137,7 @@ func (d *desk) pastes(_ context.Context, _ string, hidden bool) (string, error) 
 	if !hidden {
 		d.Error("the code is shown as it is pasted")
 	}
-	return sim.Person{Account: "a", Client: d.browser}.Answer(d.Context(), d.address())
+	return sim.Browser{Account: "a", Client: d.browser}.Authorize(d.Context(), d.address())
 }
 
 // address is what the person was last told to open.

@@ -129,7 +129,7 @@ func TestSeed(t *testing.T) {
 		members = append(members, pool.NewMember(pool.Account{Name: name, Key: identity.OfAccount("claude", provider.UUID(name), "")}, &pool.Health{}))
 	}
 	for n := range 9 {
-		id := sim.Coder{Seed: seed, Name: strconv.Itoa(n + 1)}.Session()
+		id := sim.Session{Seed: seed, Name: strconv.Itoa(n + 1)}.ID()
 		order := pool.Order(members, pool.Query{Request: pool.Request{Session: pool.SessionOf(id)}}, time.Now())
 		if home := order[0].Member.Name; home != provider.Accounts()[n%3] {
 			t.Errorf("session %d is at home on %s", n+1, home)

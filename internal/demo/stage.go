@@ -204,7 +204,7 @@ func (s *stage) answered(r *observe.Record) {
 
 // session plays one simulated coding session until ctx ends. Every third uses the Fable family.
 func (s *stage) session(ctx context.Context, n int) {
-	coder := sim.Coder{
+	coder := sim.Session{
 		BaseURL: s.url, Clock: s.clock, Seed: seed, Name: strconv.Itoa(n),
 		Burst: sim.Range{Min: 3, Max: 8}, Gap: 4 * time.Second, Think: sim.Pause{Min: 15 * time.Second, Max: time.Minute},
 		OnTurn: s.story.turn,

@@ -78,7 +78,7 @@ func TestCallback(t *testing.T) {
 		if !strings.Contains(v.login.AuthorizeURL(), "redirect_uri=http%3A%2F%2F127.0.0.1%3A54321%2Fcallback&") {
 			w.Error(v.login.AuthorizeURL())
 		}
-		if _, err := (sim.Person{Account: "a", Client: w.browser}).Answer(w.Context(), v.login.AuthorizeURL()); err != nil {
+		if _, err := (sim.Browser{Account: "a", Client: w.browser}).Authorize(w.Context(), v.login.AuthorizeURL()); err != nil {
 			w.Fatal(err)
 		}
 		<-v.done
@@ -136,7 +136,7 @@ func TestCallbackDenied(t *testing.T) {
 	}
 	in(t, func(w *world) {
 		v := w.wait(w.Context())
-		if _, err := (sim.Person{Client: w.browser}).Answer(w.Context(), v.login.AuthorizeURL()); err != nil {
+		if _, err := (sim.Browser{Client: w.browser}).Authorize(w.Context(), v.login.AuthorizeURL()); err != nil {
 			w.Error(err)
 		}
 		<-v.done

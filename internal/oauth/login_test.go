@@ -55,7 +55,7 @@ func in(t *testing.T, test func(w *world)) {
 // paste has a person allow the login and returns what the page gives them to paste.
 func (w *world) paste(l *oauth.Login) (code, state string) {
 	w.Helper()
-	pasted, err := sim.Person{Account: "a", Client: w.browser}.Answer(w.Context(), l.AuthorizeURL())
+	pasted, err := sim.Browser{Account: "a", Client: w.browser}.Authorize(w.Context(), l.AuthorizeURL())
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -8,33 +8,33 @@ import (
 	"shunt/internal/dialect/messages"
 )
 
-// Account is one account of a provider: a subscription with quota windows, or a paid key.
+// Account is an account of a provider: a subscription with quota windows, or a paid key.
 type Account struct {
-	Name string // unique in its provider
-	// UUID and Organization are derived from the seed and the name when they are empty.
+	Name string // unique within its provider
+	// UUID and Organization are derived from the seed and the name if empty.
 	UUID, Organization string
-	// APIKey makes the account a paid key instead of a subscription: it is accepted in x-api-key or as a bearer, has
-	// no OAuth credentials and no windows.
+	// APIKey makes the account a paid key instead of a subscription: the key is accepted in x-api-key or as a bearer
+	// token, and the account has neither OAuth credentials nor windows.
 	APIKey string
 
 	FiveHour, SevenDay, Fable Window
 }
 
-// Window is a quota window of an account at the start of the simulation. Its length is that of the real one: five hours
-// or seven days.
+// Window describes an account's quota window at the start of the simulation. Windows have their real lengths: five hours or
+// seven days.
 type Window struct {
-	// Size is what the window holds, in tokens: an input or output token counts one, a cached one a tenth. Zero means
-	// 2 million for five hours, 20 million for seven days and 8 million for the Fable family.
+	// Size is the window's capacity in tokens, where a cached token counts a tenth. Zero means 2 million for five hours,
+	// 20 million for seven days and 8 million for the Fable family.
 	Size int64
-	// Fill is the fraction that is used at the start.
+	// Fill is the used fraction at the start.
 	Fill float64
-	// ResetIn is when it resets for the first time. Zero means after its whole length.
+	// ResetIn is the time until the first reset. Zero means the window's length.
 	ResetIn time.Duration
-	// Off leaves the window out: it is not reported and never full.
+	// Off disables the window: it is not reported and never full.
 	Off bool
 }
 
-// The statuses of a window, and the utilization from which one warns.
+// The statuses of a window, and the utilization at which it begins to warn.
 const (
 	allowed  = "allowed"
 	warning  = "allowed_warning"
@@ -51,7 +51,7 @@ var (
 type account struct {
 	Account
 	windows  [messages.Windows]window
-	refresh  string // the one refresh token that is good; empty for a paid key
+	refresh  string // the only valid refresh token; empty for a paid key
 	current  string // the newest access token
 	faults   []Fault
 	counters Counters
@@ -60,7 +60,7 @@ type account struct {
 type window struct {
 	length time.Duration
 	size   int64
-	used   float64 // tokens; may pass size
+	used   float64 // tokens; may exceed size
 	resets time.Time
 	off    bool
 }
@@ -85,7 +85,7 @@ func (p *Provider) newAccount(config Account, now time.Time) *account {
 			length: windowLengths[i],
 			size:   w.Size,
 			used:   w.Fill * float64(w.Size),
-			resets: now.Add(w.ResetIn + time.Second - 1).Truncate(time.Second), // headers carry whole seconds
+			resets: now.Add(w.ResetIn + time.Second - 1).Truncate(time.Second), // headers have whole seconds
 			off:    w.Off || config.APIKey != "",
 		}
 	}
@@ -109,7 +109,7 @@ func (w *window) status() string {
 	return allowed
 }
 
-// expire resets the windows whose time has come.
+// expire resets the windows whose reset time has passed.
 func (a *account) expire(now time.Time) {
 	for i := range a.windows {
 		w := &a.windows[i]
@@ -128,7 +128,7 @@ func (a *account) charge(tokens float64, fable bool) {
 	}
 }
 
-// full lists the windows that refuse a request.
+// full returns the windows that are full for a request.
 func (a *account) full(fable bool) (full []messages.Window) {
 	for i := range a.windows {
 		if w := messages.Window(i); a.windows[i].full() && (w != messages.Fable || fable) {
@@ -138,8 +138,8 @@ func (a *account) full(fable bool) (full []messages.Window) {
 	return full
 }
 
-// limits are the windows as headers report them (QUO-1). The aggregate is the worst of the windows that count for every
-// request.
+// limits returns the windows as headers report them (QUO-1). The aggregate status is the worst of the windows that apply to
+// every request.
 func (a *account) limits() messages.RateLimit {
 	var l messages.RateLimit
 	for i := range a.windows {
@@ -158,26 +158,26 @@ func (a *account) limits() messages.RateLimit {
 	return l
 }
 
-// served are the limits that a served request reports: whatever it used, it was not refused.
+// served returns the limits that the response to a served request reports: none of its windows is rejected.
 func (a *account) served(fable bool) messages.RateLimit {
 	l := a.limits()
 	for i := range l.Windows {
 		if messages.Window(i) != messages.Fable || fable {
-			l.Windows[i].Status = lenient(l.Windows[i].Status)
+			l.Windows[i].Status = notRejected(l.Windows[i].Status)
 		}
 	}
-	l.Status = lenient(l.Status)
+	l.Status = notRejected(l.Status)
 	return l
 }
 
-func lenient(status string) string {
+func notRejected(status string) string {
 	if status == rejected {
 		return warning
 	}
 	return status
 }
 
-// worst relies on the statuses' alphabetical order being that of their severity.
+// worst relies on the statuses' alphabetical order, which is also their order of severity.
 func worst(a, b string) string { return max(a, b) }
 
 func isFable(model string) bool { return strings.Contains(strings.ToLower(model), "fable") }

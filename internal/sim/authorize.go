@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// ManualRedirect is the redirect URI with which the provider shows the code to the person instead of sending it (LOG-3).
+// ManualRedirect is the redirect URI for which the provider shows the code to the user instead of sending it (LOG-3).
 const ManualRedirect = "https://platform.claude.com/oauth/code/callback"
 
-// codeLifetime is how long a code can be traded for tokens.
+// codeLifetime is the time for which a code can be exchanged for tokens.
 const codeLifetime = 10 * time.Minute
 
-// permission is what a person has allowed on the authorize page.
-type permission struct {
+// authorization is a login that a user allowed on the authorize page.
+type authorization struct {
 	account                           *account
 	scope, redirect, state, challenge string
 	expires                           time.Time
@@ -30,8 +30,8 @@ var (
 	s256Challenge    = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 )
 
-// authorize is the page on which a person allows a login as one of the accounts, or denies it. The decision is a further
-// parameter of the same address, account=NAME or deny=true; without one the page has a link for each (LOG-2, LOG-3).
+// authorize serves the page on which a user allows a login as one of the accounts, or denies it. The decision is another
+// parameter of the same URL, account=NAME or deny=true; without it the page has a link for each decision (LOG-2, LOG-3).
 func (x *exchange) authorize() {
 	query := x.r.URL.Query()
 	redirect := query.Get("redirect_uri")
@@ -59,24 +59,24 @@ func (x *exchange) authorize() {
 	case query.Get("deny") != "" && redirect == ManualRedirect:
 		x.page(http.StatusOK, deniedPage, nil)
 	case query.Get("deny") != "":
-		x.sendBack(redirect, url.Values{"error": {"access_denied"}, "state": {state}})
+		x.redirect(redirect, url.Values{"error": {"access_denied"}, "state": {state}})
 	case name == "":
 		x.page(http.StatusOK, consentPage, x.p.choices(x.r.URL))
 	default:
-		code, ok := x.p.allow(name, query)
+		code, ok := x.p.issueCode(name, query)
 		switch {
 		case !ok:
 			x.page(http.StatusBadRequest, invalidPage, "account")
 		case redirect == ManualRedirect:
 			x.page(http.StatusOK, codePage, code+"#"+state)
 		default:
-			x.sendBack(redirect, url.Values{"code": {code}, "state": {state}})
+			x.redirect(redirect, url.Values{"code": {code}, "state": {state}})
 		}
 	}
 }
 
-func (x *exchange) sendBack(redirect string, answer url.Values) {
-	x.w.Header().Set("Location", redirect+"?"+answer.Encode())
+func (x *exchange) redirect(to string, result url.Values) {
+	x.w.Header().Set("Location", to+"?"+result.Encode())
 	x.send(http.StatusFound, "", nil)
 }
 
@@ -85,7 +85,7 @@ type choice struct {
 	Link string
 }
 
-// choices are the accounts as which a person can log in at an authorize page.
+// choices returns the decisions that an authorize page offers: each account with a login, and denial.
 func (p *Provider) choices(page *url.URL) []choice {
 	var list []choice
 	for _, a := range p.accounts {
@@ -96,14 +96,14 @@ func (p *Provider) choices(page *url.URL) []choice {
 	return append(list, choice{Link: page.Path + "?" + page.RawQuery + "&deny=true"})
 }
 
-// allow makes a code for what a person allowed.
-func (p *Provider) allow(name string, query url.Values) (code string, ok bool) {
+// issueCode returns a code for a login as the named account.
+func (p *Provider) issueCode(name string, query url.Values) (code string, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, a := range p.accounts {
 		if a.Name == name && a.APIKey == "" {
 			code = p.token(a, "code")
-			p.allowed[code] = permission{
+			p.codes[code] = authorization{
 				account: a, scope: query.Get("scope"), redirect: query.Get("redirect_uri"), state: query.Get("state"),
 				challenge: query.Get("code_challenge"), expires: p.config.Clock.Now().Add(codeLifetime),
 			}
@@ -113,27 +113,28 @@ func (p *Provider) allow(name string, query url.Values) (code string, ok bool) {
 	return "", false
 }
 
-// redeem trades a code for tokens, if the request comes from who began the login. Any request uses the code up.
-func (p *Provider) redeem(ask tokenRequest) (reply granted, ok bool) {
+// redeem exchanges a code for tokens if the request belongs to the login that the code was issued for. Every request uses up
+// its code.
+func (p *Provider) redeem(request tokenRequest) (reply tokenResponse, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.config.Clock.Now()
-	allowed, known := p.allowed[ask.Code]
-	delete(p.allowed, ask.Code)
-	challenge := sha256.Sum256([]byte(ask.CodeVerifier))
-	if !known || !now.Before(allowed.expires) || ask.RedirectURI != allowed.redirect || ask.State != allowed.state ||
+	allowed, known := p.codes[request.Code]
+	delete(p.codes, request.Code)
+	challenge := sha256.Sum256([]byte(request.CodeVerifier))
+	if !known || !now.Before(allowed.expires) || request.RedirectURI != allowed.redirect || request.State != allowed.state ||
 		base64.RawURLEncoding.EncodeToString(challenge[:]) != allowed.challenge {
-		return granted{}, false
+		return tokenResponse{}, false
 	}
 	if allowed.scope == setupScope {
 		lifetime := p.config.TokenLifetime
-		if ask.ExpiresIn > 0 {
-			lifetime = min(time.Duration(ask.ExpiresIn)*time.Second, setupLifetime)
+		if request.ExpiresIn > 0 {
+			lifetime = min(time.Duration(request.ExpiresIn)*time.Second, setupLifetime)
 		}
-		return p.answer(p.mint(allowed.account, "sk-ant-oat01-setup", grant{allowed.account, setupScope, now.Add(lifetime)}, now), ""), true
+		return p.newTokenResponse(p.addToken(allowed.account, "sk-ant-oat01-setup", grant{allowed.account, setupScope, now.Add(lifetime)}, now), ""), true
 	}
 	p.issue(allowed.account, now)
-	return p.answer(allowed.account.current, allowed.account.refresh), true
+	return p.newTokenResponse(allowed.account.current, allowed.account.refresh), true
 }
 
 func page(body string) *template.Template {

@@ -20,7 +20,7 @@ const (
 	loopbackBack = "http://127.0.0.1:54321/callback"
 )
 
-// authorizing is the query of a login that is right, with the changes, which come in pairs; an empty value removes a key.
+// authorizing returns the URL of a valid login with the changes, which come in pairs; an empty value removes a key.
 func authorizing(changes ...string) string {
 	challenge := sha256.Sum256([]byte(verifier))
 	query := url.Values{
@@ -37,7 +37,7 @@ func authorizing(changes ...string) string {
 	return sim.AuthorizePath + "?" + query.Encode()
 }
 
-// code allows a login as account a, and returns its code.
+// code allows a login as account a and returns its code.
 func (r *rig) code(changes ...string) string {
 	r.Helper()
 	got := r.do("", authorizing(changes...)+"&account=a", "")
@@ -59,13 +59,13 @@ func exchanging(code string, changes ...any) string {
 	return string(text)
 }
 
-// LOG-2, LOG-3: the page asks, sends the answer to a loopback redirect, and shows it for the redirect of its own.
+// LOG-2, LOG-3: the page offers the decision, sends the result to a loopback redirect, and shows it for the manual redirect.
 func TestAuthorizePage(t *testing.T) {
 	bubble(t, sim.Config{Accounts: []sim.Account{{Name: "a"}, {Name: "b"}, {Name: "paid", APIKey: "k"}}}, func(r *rig) {
-		asked := r.do("", authorizing(), "")
-		asked.want(r, 200, "Allow as a<", "Allow as b<", `id="deny"`, "code_challenge=")
-		if strings.Contains(asked.body, "paid") {
-			r.Errorf("a key can log in: %s", asked.body)
+		consent := r.do("", authorizing(), "")
+		consent.want(r, 200, "Allow as a<", "Allow as b<", `id="deny"`, "code_challenge=")
+		if strings.Contains(consent.body, "paid") {
+			r.Errorf("a paid key can log in: %s", consent.body)
 		}
 		r.do("", authorizing()+"&deny=true", "").want(r, 200, "denied")
 		r.do("", authorizing()+"&account=paid", "").want(r, 400)
@@ -100,10 +100,10 @@ func TestAuthorizePage(t *testing.T) {
 	})
 }
 
-// LOG-3: a code is good once, for ten minutes, and for who began the login; the answer tells whose tokens they are.
+// LOG-3: a code is valid once, for ten minutes, and for the login that it was issued for; the response names the account.
 func TestCodes(t *testing.T) {
 	bubble(t, oneAccount, func(r *rig) {
-		replaced := credentials(r.T, r.Credentials("a")) // what a login replaces
+		replaced := credentials(r.T, r.Credentials("a")) // the login replaces these
 		full := "user:profile user:inference user:sessions:claude_code user:mcp_servers user:file_upload"
 		code := r.code("scope", full)
 		first := r.do("", sim.TokenPath, exchanging(code))
@@ -127,7 +127,7 @@ func TestCodes(t *testing.T) {
 	})
 }
 
-// LOG-4: a code for inference only gives a token that lives as long as was asked for, and nothing to refresh it with.
+// LOG-4: a code for inference only gives a token with the requested lifetime and no refresh token.
 func TestSetupCode(t *testing.T) {
 	bubble(t, oneAccount, func(r *rig) {
 		got := r.do("", sim.TokenPath, exchanging(r.code(), "expires_in", 31536000))
@@ -149,21 +149,21 @@ func TestSetupCode(t *testing.T) {
 	})
 }
 
-// LOG-2, LOG-3: the simulated person decides and follows the redirect.
-func TestPerson(t *testing.T) {
+// LOG-2, LOG-3: the simulated browser decides and follows the redirect.
+func TestBrowser(t *testing.T) {
 	bubble(t, oneAccount, func(r *rig) {
 		follow := *r.client
 		follow.CheckRedirect = nil
-		yes, no := sim.Person{Account: "a", Client: &follow}, sim.Person{Client: &follow}
-		code, err := yes.Answer(r.Context(), "http://provider.test"+authorizing())
+		allow, deny := sim.Browser{Account: "a", Client: &follow}, sim.Browser{Client: &follow}
+		code, err := allow.Authorize(r.Context(), "http://provider.test"+authorizing())
 		if err != nil || !strings.HasSuffix(code, "#some-state") {
 			r.Errorf("%q, %v", code, err)
 		}
-		code, err = no.Answer(r.Context(), "http://provider.test"+authorizing())
+		code, err = deny.Authorize(r.Context(), "http://provider.test"+authorizing())
 		if err != nil || code != "" {
 			r.Errorf("%q, %v", code, err)
 		}
-		if _, err = yes.Answer(r.Context(), "http://provider.test"+authorizing("state", "")); err == nil || !strings.Contains(fmt.Sprint(err), "400") {
+		if _, err = allow.Authorize(r.Context(), "http://provider.test"+authorizing("state", "")); err == nil || !strings.Contains(fmt.Sprint(err), "400") {
 			r.Error(err)
 		}
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// encoder is a content coding at work; Flush makes everything written so far readable.
+// encoder writes a content coding. Flush makes everything written so far readable.
 type encoder interface {
 	io.WriteCloser
 	Flush() error
@@ -37,12 +37,12 @@ func newEncoder(coding string, w io.Writer) encoder {
 func encode(coding string, data []byte) []byte {
 	var b bytes.Buffer
 	e := newEncoder(coding, &b)
-	_, _ = e.Write(data) // a bytes.Buffer takes everything
+	_, _ = e.Write(data) // writes to a bytes.Buffer do not fail
 	_ = e.Close()
 	return b.Bytes()
 }
 
-// decoder undoes a content coding; the empty one and identity change nothing. Close it to free what it holds.
+// decoder returns a reader that undoes a content coding; the empty coding and identity change nothing. The caller closes it.
 func decoder(coding string, r io.Reader) (io.ReadCloser, error) {
 	switch coding {
 	case "", "identity":
@@ -61,7 +61,7 @@ func decoder(coding string, r io.Reader) (io.ReadCloser, error) {
 	return nil, fmt.Errorf("unknown content coding %q", coding)
 }
 
-// negotiate is the first of the offered codings that accept-encoding allows, or none.
+// negotiate returns the first of the offered codings that accept-encoding allows, or "".
 func negotiate(accept string, offered []string) string {
 	weights := map[string]float64{}
 	for part := range strings.SplitSeq(accept, ",") {

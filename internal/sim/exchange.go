@@ -18,7 +18,7 @@ const maxBody = 32 << 20
 
 const rateLimitMessage = "This request would exceed your account's rate limit. Please try again later."
 
-// exchange is one request and its answer.
+// exchange is a request and its response.
 type exchange struct {
 	p         *Provider
 	w         http.ResponseWriter
@@ -27,19 +27,19 @@ type exchange struct {
 	prompt    prompt
 	malformed error // why prompt could not be read
 
-	seq     int64  // of the record
-	id      string // of the request, as its answer tells
+	seq     int64  // of its record
+	id      string // the response's request-id
 	account *account
 	scope   string
-	active  Fault // the fault that hits the request
-	code    int   // the status that was sent
+	fault   Fault // the fault that hits the request
+	status  int   // of the response; 0 before it is sent
 	outcome Outcome
 	tokens  Tokens
 
-	refreshed bool // it has rotated the account's tokens
+	refreshed bool // the account's tokens were rotated
 }
 
-// failure is an answer in the error envelope.
+// failure describes an error response.
 type failure struct {
 	status     int
 	kind       messages.ErrorType
@@ -61,7 +61,7 @@ var endpoints = map[string]endpoint{
 	TokenPath:       {http.MethodPost, (*exchange).grantTokens},
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP serves one request.
 func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	x := &exchange{p: p, w: w, r: r, body: body}
@@ -69,8 +69,8 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if inference := path == MessagesPath || path == CountTokensPath; inference && len(body) <= maxBody {
 		x.malformed = json.Unmarshal(body, &x.prompt)
 	}
-	x.arrive()
-	defer x.leave()
+	x.begin()
+	defer x.finish()
 	if err != nil {
 		x.outcome = Canceled
 		return
@@ -96,18 +96,18 @@ func (x *exchange) route(path string) {
 		x.w.Header().Set("Allow", e.method)
 		x.fail(failure{http.StatusMethodNotAllowed, messages.TypeInvalidRequest, "Method Not Allowed", ""})
 		return
-	case path == TokenPath || path == AuthorizePath: // who asks has no token yet
+	case path == TokenPath || path == AuthorizePath: // the client has no token yet
 		e.serve(x)
 		return
 	}
 
-	var refusal *failure
-	x.account, x.scope, refusal = x.p.authenticate(x.r.Header)
-	if x.misbehave(refusal == nil) {
+	var rejection *failure
+	x.account, x.scope, rejection = x.p.authenticate(x.r.Header)
+	if x.injectFault(rejection == nil) {
 		return
 	}
-	if refusal != nil {
-		x.fail(*refusal)
+	if rejection != nil {
+		x.fail(*rejection)
 		return
 	}
 	x.w.Header().Set("Anthropic-Organization-Id", x.account.Organization)
@@ -118,36 +118,36 @@ func (x *exchange) route(path string) {
 	e.serve(x)
 }
 
-// misbehave applies the fault that hits the request, and reports whether that was its answer. Faults of an account hit
-// only requests that may use it.
-func (x *exchange) misbehave(admitted bool) bool {
+// injectFault applies the fault that hits the request and reports whether that was the response. An account's faults hit only
+// authenticated requests.
+func (x *exchange) injectFault(authenticated bool) bool {
 	path := x.r.URL.EscapedPath()
 	x.p.mu.Lock()
-	f, hit := take(&x.p.anywhere, path, x.prompt.Model)
-	if !hit && admitted && x.account != nil {
+	f, hit := take(&x.p.globalFaults, path, x.prompt.Model)
+	if !hit && authenticated && x.account != nil {
 		f, hit = take(&x.account.faults, path, x.prompt.Model)
 	}
 	x.p.mu.Unlock()
 	if !hit {
 		return false
 	}
-	x.active = f
+	x.fault = f
 	if !x.wait(f.delay) {
 		return true
 	}
-	if f.answer == nil {
+	if f.respond == nil {
 		return false
 	}
-	f.answer(x)
+	f.respond(x)
 	return true
 }
 
-// wait lets d pass on the provider's clock; false means that the client has gone away.
+// wait waits for d on the provider's clock. It reports false if the client went away.
 func (x *exchange) wait(d time.Duration) bool {
 	return d <= 0 || x.p.config.Clock.Sleep(x.r.Context(), d) == nil
 }
 
-// limitHeaders tells how the account stands, whatever becomes of the request.
+// limitHeaders writes the account's limits.
 func (x *exchange) limitHeaders() {
 	if x.account != nil {
 		x.writeLimits(x.p.Limits(x.account.Name))
@@ -163,8 +163,8 @@ func (x *exchange) writeLimits(l messages.RateLimit) {
 	}
 }
 
-// reject is the 429 of full windows, and retry-after the time until the last of them resets. Without a window the
-// aggregate alone is rejected.
+// reject sends the 429 of the windows, with the time until the last of them resets in retry-after. Without windows only the
+// aggregate is rejected.
 func (x *exchange) reject(windows ...messages.Window) {
 	retryAfter := ""
 	if x.account != nil {
@@ -180,7 +180,7 @@ func (x *exchange) reject(windows ...messages.Window) {
 				l.Status, l.Utilization = rejected, max(l.Utilization, 1)
 				until = max(until, l.Reset)
 			default:
-				l.Status = lenient(l.Status)
+				l.Status = notRejected(l.Status)
 			}
 		}
 		limits.Status = rejected
@@ -196,8 +196,8 @@ func (x *exchange) invalid(message string) {
 
 func (x *exchange) fail(f failure) {
 	h := x.w.Header()
-	if x.active.retryAfter != nil {
-		f.retryAfter = *x.active.retryAfter
+	if x.fault.retryAfter != nil {
+		f.retryAfter = *x.fault.retryAfter
 	}
 	if f.retryAfter != "" {
 		h.Set("Retry-After", f.retryAfter)
@@ -210,7 +210,7 @@ func (x *exchange) json(status int, v any) {
 	x.send(status, "application/json", mustJSON(v))
 }
 
-// send is a whole answer in one write.
+// send sends a whole response in one write.
 func (x *exchange) send(status int, contentType string, data []byte) {
 	h := x.w.Header()
 	if contentType != "" {
@@ -229,27 +229,27 @@ func (x *exchange) send(status int, contentType string, data []byte) {
 }
 
 func (x *exchange) header(status int) {
-	x.code = status
+	x.status = status
 	x.w.WriteHeader(status)
 }
 
-// coding is the content coding of the answer, empty for none.
+// coding returns the content coding of the response, or "".
 func (x *exchange) coding() string {
-	if x.active.encoding != "" {
-		return x.active.encoding
+	if x.fault.encoding != "" {
+		return x.fault.encoding
 	}
 	return negotiate(strings.Join(x.r.Header.Values("Accept-Encoding"), ","), x.p.config.Encodings)
 }
 
-// reset breaks the connection, on TCP with a reset instead of an orderly end.
+// reset aborts the connection: with a reset on TCP, otherwise by closing it.
 func (x *exchange) reset() {
-	x.outcome = Broken
+	x.outcome = Aborted
 	conn, _, err := http.NewResponseController(x.w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // without it the close is orderly, which breaks the answer too
+		_ = tcp.SetLinger(0) // if this fails, an orderly close aborts the response too
 	}
 	_ = conn.Close()
 }

@@ -9,14 +9,14 @@ import (
 	"shunt/internal/dialect/messages"
 )
 
-// countTokens is the endpoint that measures a prompt; it uses no quota.
+// countTokens serves the endpoint that counts a prompt's tokens, which uses no quota.
 func (x *exchange) countTokens() {
 	if x.check(true) {
 		x.json(http.StatusOK, map[string]int64{"input_tokens": x.prompt.size()})
 	}
 }
 
-// models is the list of models.
+// models serves the list of models.
 func (x *exchange) models() {
 	type model struct {
 		Type        string `json:"type"`
@@ -41,7 +41,7 @@ func (x *exchange) models() {
 	x.json(http.StatusOK, list)
 }
 
-// usage tells how the windows stand (QUO-22): five_hour and seven_day flat, the Fable window as a scoped limit.
+// usage serves the usage API (QUO-22): five_hour and seven_day as members, the Fable window as a scoped limit.
 func (x *exchange) usage() {
 	if !strings.Contains(x.scope, "user:profile") {
 		x.fail(failure{http.StatusForbidden, messages.TypePermission, "OAuth token does not meet scope requirement user:profile", ""})

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// bytesPerToken is how many bytes of a prompt make a token.
+	// bytesPerToken is the number of prompt bytes per token.
 	bytesPerToken = 4
-	// cacheLifetime is how long a conversation's prompt stays cached after its last use.
+	// cacheLifetime is the time for which a conversation's prompt stays cached after its last use.
 	cacheLifetime = 5 * time.Minute
-	// cacheDiscount is what a cached token counts.
+	// cacheDiscount is the share of a token that a cached token counts.
 	cacheDiscount = 0.1
 	// maxConversations bounds the prompt cache.
 	maxConversations = 4096
@@ -40,16 +40,15 @@ type prompt struct {
 	} `json:"metadata"`
 }
 
-// conversation is what a prompt is cached by. The real cache goes by the prompt's content; this one believes the session.
-type conversation struct{ account, session, model string }
+// cacheKey identifies a cached prompt. The real provider caches by content; this one trusts the session.
+type cacheKey struct{ account, session, model string }
 
 type cached struct {
 	tokens int64
 	until  time.Time
 }
 
-// digest identifies what the model is given, byte for byte. What shunt may change on the way (the model, the account in
-// the metadata) is no part of it.
+// digest identifies the prompt, byte for byte. It leaves out what shunt may change: the model and the account in the metadata.
 func (p prompt) digest() string {
 	h := sha256.New()
 	for _, part := range []json.RawMessage{p.Messages, p.System, p.Tools} {
@@ -59,13 +58,13 @@ func (p prompt) digest() string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-func (p prompt) thinks() bool { return p.Thinking.Type == "enabled" || p.Thinking.Type == "adaptive" }
+func (p prompt) thinking() bool { return p.Thinking.Type == "enabled" || p.Thinking.Type == "adaptive" }
 
 func (p prompt) size() int64 {
 	return int64(len(p.Messages)+len(p.System)+len(p.Tools)+bytesPerToken-1) / bytesPerToken
 }
 
-// check refuses what the real provider refuses; counting tokens needs no max_tokens.
+// check reports whether the request is valid and sends the error response if not. Counting tokens needs no max_tokens.
 func (x *exchange) check(counting bool) bool {
 	p := &x.prompt
 	var turns []json.RawMessage
@@ -93,7 +92,7 @@ func (p *Provider) serves(model string) bool {
 	return strings.HasPrefix(model, "claude-") && !strings.Contains(model, "[")
 }
 
-// messages is the endpoint that answers a prompt.
+// messages serves inference.
 func (x *exchange) messages() {
 	if !x.check(false) || !x.wait(x.p.config.Pace.FirstByte) {
 		return
@@ -111,7 +110,7 @@ func (x *exchange) messages() {
 	}
 }
 
-// admit charges the prompt to the account's windows, or returns those that are full.
+// admit charges the prompt to the account's windows, or returns the windows that are full.
 func (x *exchange) admit() (full []messages.Window) {
 	p, now, fable := x.p, x.p.config.Clock.Now(), isFable(x.prompt.Model)
 	p.mu.Lock()
@@ -122,7 +121,7 @@ func (x *exchange) admit() (full []messages.Window) {
 	}
 	x.tokens.Input = x.prompt.size()
 	if session := x.r.Header.Get(sessionHeader); session != "" {
-		key := conversation{x.account.Name, session, x.prompt.Model}
+		key := cacheKey{x.account.Name, session, x.prompt.Model}
 		if c, ok := p.cache.Get(key); ok && now.Before(c.until) {
 			x.tokens.CacheRead = min(c.tokens, x.tokens.Input)
 		}
@@ -134,8 +133,8 @@ func (x *exchange) admit() (full []messages.Window) {
 	return nil
 }
 
-// spend charges what was generated.
-func (x *exchange) spend(tokens int) {
+// chargeOutput charges generated tokens to the account's windows.
+func (x *exchange) chargeOutput(tokens int) {
 	x.tokens.Output += int64(tokens)
 	x.p.mu.Lock()
 	defer x.p.mu.Unlock()
@@ -143,7 +142,7 @@ func (x *exchange) spend(tokens int) {
 	x.account.charge(float64(tokens), isFable(x.prompt.Model))
 }
 
-// servedHeaders tell how the account stands while it serves the request.
+// servedHeaders writes the account's limits for a request that is served.
 func (x *exchange) servedHeaders() {
 	x.p.mu.Lock()
 	x.account.expire(x.p.config.Clock.Now())
@@ -152,7 +151,7 @@ func (x *exchange) servedHeaders() {
 	x.writeLimits(limits)
 }
 
-// message is an answer.
+// message is the body of a response.
 type message struct {
 	ID           string  `json:"id"`
 	Type         string  `json:"type"`
@@ -164,7 +163,7 @@ type message struct {
 	Usage        Tokens  `json:"usage"`
 }
 
-// block is a content block, or the empty one that starts it in a stream.
+// block is a content block, or the empty block that begins it in a stream.
 type block struct {
 	Type      string  `json:"type"`
 	Text      *string `json:"text,omitempty"`
@@ -174,10 +173,10 @@ type block struct {
 	tokens int
 }
 
-// compose writes the answer to the prompt. It is the same for the same seed and prompt.
+// compose returns the response to the prompt, which depends on the seed and the prompt alone.
 func (x *exchange) compose() message {
 	digest := x.prompt.digest()
-	r := rng(x.p.config.Seed, "answer", digest, x.prompt.Model)
+	r := rng(x.p.config.Seed, "response", digest, x.prompt.Model)
 	words, stop := x.p.config.Output.pick(r), "end_turn"
 	if words > x.prompt.MaxTokens {
 		words, stop = x.prompt.MaxTokens, "max_tokens"
@@ -186,11 +185,11 @@ func (x *exchange) compose() message {
 		ID: "msg_" + randomHex(r, 12), Type: "message", Role: "assistant", Model: x.prompt.Model,
 		StopReason: &stop, Usage: x.tokens,
 	}
-	if x.prompt.thinks() {
-		thought, signature := proof("thinking", digest, words/2, r), randomHex(r, 32)
+	if x.prompt.thinking() {
+		thought, signature := checksummed("thinking", digest, words/2, r), randomHex(r, 32)
 		m.Content = append(m.Content, block{Type: "thinking", Thinking: &thought, Signature: &signature, tokens: words / 2})
 	}
-	text := proof("text", digest, words, r)
+	text := checksummed("text", digest, words, r)
 	m.Content = append(m.Content, block{Type: "text", Text: &text, tokens: words})
 	for _, b := range m.Content {
 		m.Usage.Output += int64(b.tokens)
@@ -198,14 +197,14 @@ func (x *exchange) compose() message {
 	return m
 }
 
-// plain answers without a stream: all at once, when the last token would have been sent.
+// plain sends the whole response at the time at which a stream would have sent its last token.
 func (x *exchange) plain(m message) {
 	pace := x.p.config.Pace
 	deltas := int(m.Usage.Output) / pace.DeltaTokens
 	if !x.wait(time.Duration(deltas) * pace.Delta) {
 		return
 	}
-	x.spend(int(m.Usage.Output))
+	x.chargeOutput(int(m.Usage.Output))
 	x.servedHeaders()
 	x.json(http.StatusOK, m)
 }

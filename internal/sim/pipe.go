@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// PipeListener is a listener in memory, for testing/synctest: goroutines that wait on its connections count as idle, so
-// the bubble's clock advances. Its connections know no buffer: a write waits for its reader.
+// PipeListener is an in-memory listener for testing/synctest: goroutines that wait on its connections count as idle, so the
+// bubble's clock advances. Its connections are unbuffered: a write waits for its reader.
 type PipeListener struct {
 	address string
 	conns   chan net.Conn
@@ -20,13 +20,13 @@ type PipeListener struct {
 	open  int
 }
 
-// Listen makes a listener in memory. The address is only a name; it should look like host:port.
+// Listen returns an in-memory listener. The address is only a name; it should look like host:port.
 func Listen(address string) *PipeListener {
 	return &PipeListener{address: address, conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// Dial connects to the listener, whatever network and address say; it fits http.Transport.DialContext. It fails when the
-// listener is closed.
+// Dial connects to the listener. It ignores network and address, so that it fits http.Transport.DialContext. It returns an error
+// once the listener is closed.
 func (l *PipeListener) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	l.mu.Lock()
 	l.dials++
@@ -44,14 +44,14 @@ func (l *PipeListener) Dial(ctx context.Context, _, _ string) (net.Conn, error) 
 	}
 }
 
-// Dials is how many connections were attempted.
+// Dials returns the number of attempted connections.
 func (l *PipeListener) Dials() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.dials
 }
 
-// Open is how many connections have not been closed by the side that dialled them.
+// Open returns the number of connections that the dialing side has not closed.
 func (l *PipeListener) Open() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,13 +74,13 @@ func (l *PipeListener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close refuses further connections; those that were accepted live on.
+// Close refuses further connections. Accepted connections stay open.
 func (l *PipeListener) Close() error {
 	l.close.Do(func() { close(l.closed) })
 	return nil
 }
 
-// Addr is the address that the listener was made with.
+// Addr returns the address passed to [Listen].
 func (l *PipeListener) Addr() net.Addr { return pipeAddr(l.address) }
 
 type pipeConn struct {
@@ -91,7 +91,7 @@ type pipeConn struct {
 func (c pipeConn) LocalAddr() net.Addr  { return c.local }
 func (c pipeConn) RemoteAddr() net.Addr { return c.remote }
 
-// dialed is the side of a connection that dialled.
+// dialed is the dialing side of a connection.
 type dialed struct {
 	pipeConn
 	listener *PipeListener

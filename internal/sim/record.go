@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Request is a request as the provider received it, and what became of it.
+// Request is a request as the provider received it, with its outcome.
 type Request struct {
-	Seq      int64 // counts all requests from 0
+	Seq      int64 // number of the request, from 0
 	Received time.Time
 	Conn     string // the client's address: the same for requests on the same connection
 	Method   string
-	Path     string // with its query, as it was sent
+	Path     string // as it was sent, with the query
 	Host     string
 	Header   http.Header
 
@@ -23,34 +23,34 @@ type Request struct {
 	BodyLength int
 	BodyHash   [sha256.Size]byte
 
-	// What the body of a request for inference says; empty elsewhere.
+	// From the body of an inference request; empty for others.
 	Model       string
 	Stream      bool
-	AccountUUID string // in the object inside metadata.user_id
+	AccountUUID string // from the object in metadata.user_id
 
-	Account string // whose credential it carried, expired ones included; empty if nobody's
-	Fault   string // the name of the fault that hit it
-	Status  int    // 0: no answer was begun
+	Account string // the account of its credential, even an expired one; empty if unknown
+	Fault   string // name of the fault that hit it
+	Status  int    // 0: no response was sent
 	Outcome Outcome
 }
 
-// Session is the session that the request belongs to, by its header.
+// Session returns the id of the session that the request belongs to, from its header.
 func (r Request) Session() string { return r.Header.Get(sessionHeader) }
 
 const sessionHeader = "X-Claude-Code-Session-Id"
 
-// Outcome is how a request ended.
+// Outcome describes how a request ended.
 type Outcome string
 
 // The outcomes.
 const (
-	Running  Outcome = ""         // it has not ended
-	Complete Outcome = "complete" // answered to the end
+	Running  Outcome = ""         // not ended yet
+	Complete Outcome = "complete" // the response was sent to its end
 	Canceled Outcome = "canceled" // the client went away
-	Broken   Outcome = "broken"   // the provider broke off
+	Aborted  Outcome = "aborted"  // the provider ended the response early
 )
 
-// Tokens are what requests used.
+// Tokens counts the tokens that requests used.
 type Tokens struct {
 	Input         int64 `json:"input_tokens"`
 	CacheCreation int64 `json:"cache_creation_input_tokens"`
@@ -58,7 +58,7 @@ type Tokens struct {
 	Output        int64 `json:"output_tokens"`
 }
 
-// Prompt is the size of the whole prompt, cached or not.
+// Prompt returns the tokens of the whole prompt, cached or not.
 func (t Tokens) Prompt() int64 { return t.Input + t.CacheCreation + t.CacheRead }
 
 func (t *Tokens) add(o Tokens) {
@@ -68,25 +68,25 @@ func (t *Tokens) add(o Tokens) {
 	t.Output += o.Output
 }
 
-// Counters count the requests that have ended.
+// Counters count ended requests.
 type Counters struct {
 	Requests  int64
-	ByStatus  map[int]int64 // 0: no answer was begun
+	ByStatus  map[int]int64 // 0: no response was sent
 	Canceled  int64
-	Broken    int64
-	Refreshes int64 // token refreshes that took place, whether or not the answer arrived
+	Aborted   int64
+	Refreshes int64 // completed token refreshes, even if the response was lost
 	Tokens    Tokens
 }
 
 func (c *Counters) count(x *exchange) {
 	c.Requests++
-	c.ByStatus[x.code]++
+	c.ByStatus[x.status]++
 	c.Tokens.add(x.tokens)
 	switch x.outcome {
 	case Canceled:
 		c.Canceled++
-	case Broken:
-		c.Broken++
+	case Aborted:
+		c.Aborted++
 	}
 	if x.refreshed {
 		c.Refreshes++
@@ -98,7 +98,7 @@ func (c Counters) clone() Counters {
 	return c
 }
 
-// recorder keeps the newest requests in a ring.
+// recorder keeps the most recent requests in a ring.
 type recorder struct {
 	ring  []Request
 	next  int64 // Seq of the next request
@@ -111,7 +111,7 @@ func newRecorder(limit int) recorder {
 
 func (r *recorder) at(seq int64) *Request { return &r.ring[seq%int64(len(r.ring))] }
 
-// Requests are the recorded requests in the order in which they arrived, those that are still running included.
+// Requests returns the recorded requests in the order of their arrival, including those still running.
 func (p *Provider) Requests() []Request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -122,7 +122,7 @@ func (p *Provider) Requests() []Request {
 	return list
 }
 
-// Counters are those of the account, or of all requests, whoever sent them, when account is empty.
+// Counters returns the counters of the account, or of all requests if account is empty.
 func (p *Provider) Counters(account string) Counters {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,8 +132,8 @@ func (p *Provider) Counters(account string) Counters {
 	return p.account(account).counters.clone()
 }
 
-// arrive records the request.
-func (x *exchange) arrive() {
+// begin records the request.
+func (x *exchange) begin() {
 	record := Request{
 		Received:    x.p.config.Clock.Now(),
 		Conn:        x.r.RemoteAddr,
@@ -159,10 +159,10 @@ func (x *exchange) arrive() {
 	*x.p.log.at(x.seq) = record
 }
 
-// leave completes the record.
-func (x *exchange) leave() {
+// finish completes the record.
+func (x *exchange) finish() {
 	if x.outcome == Running {
-		x.outcome = Broken
+		x.outcome = Aborted
 		if x.r.Context().Err() != nil {
 			x.outcome = Canceled
 		}
@@ -172,16 +172,16 @@ func (x *exchange) leave() {
 	x.p.log.total.count(x)
 	record := x.p.log.at(x.seq)
 	if record.Seq != x.seq {
-		record = &Request{} // pushed out by newer ones
+		record = &Request{} // its slot holds a newer request
 	}
-	record.Fault, record.Status, record.Outcome = x.active.name, x.code, x.outcome
+	record.Fault, record.Status, record.Outcome = x.fault.name, x.status, x.outcome
 	if x.account != nil {
 		record.Account = x.account.Name
 		x.account.counters.count(x)
 	}
 }
 
-// accountUUID is what metadata.user_id says, if it holds an object that does.
+// accountUUID returns the account_uuid in metadata.user_id, or "".
 func (p prompt) accountUUID() string {
 	var user struct {
 		AccountUUID string `json:"account_uuid"`

@@ -7,32 +7,32 @@ import (
 	"time"
 )
 
-// Report is what a session lived through.
+// Report summarizes a session.
 type Report struct {
-	Turns    int // all that came to an end
-	Answered int // whole and verified
+	Turns     int // turns that ended
+	Completed int // turns with a complete, verified response
 
-	Refused     map[int]int // by status; 200 is an error inside a stream
-	Limited     int         // of those, quota refusals, which Claude Code shows as a limit and does not retry
-	Cut         int         // ended before their end, and again when they were sent without a stream
-	Damaged     int         // changed, mixed or malformed
-	Unreachable int         // no answer was begun
-	Resent      int         // streams that were cut and sent again
+	Failed      map[int]int // error responses by status; 200 is an error inside a stream
+	Limited     int         // error responses that report a used-up quota, which Claude Code shows as a limit and does not retry
+	Truncated   int         // responses that ended early, even without a stream
+	Damaged     int         // responses that were changed, mixed up or malformed
+	Unreachable int         // requests without any response
+	Resent      int         // turns sent again after their stream was truncated
 
-	Accounts map[string]int // turns answered by each, as x-shunt-account told
-	Moves    int            // turns answered by another account than the one before
-	Tokens   Tokens         // of the answered turns
+	Accounts map[string]int // completed turns by account, from x-shunt-account
+	Moves    int            // completed turns on another account than the one before
+	Tokens   Tokens         // of the completed turns
 
-	FirstByte, Total Latency // of the answered turns
+	FirstByte, Total Latency // of the completed turns
 
 	Errors []error // the first few
 
-	last string // account of the last answered turn
+	last string // account of the last completed turn
 }
 
-const keptErrors = 8
+const maxErrors = 8
 
-func newReport() Report { return Report{Refused: map[int]int{}, Accounts: map[string]int{}} }
+func newReport() Report { return Report{Failed: map[int]int{}, Accounts: map[string]int{}} }
 
 func (r *Report) add(t Turn) {
 	r.Turns++
@@ -43,7 +43,7 @@ func (r *Report) add(t Turn) {
 		r.fail(t)
 		return
 	}
-	r.Answered++
+	r.Completed++
 	r.Tokens.add(t.Usage)
 	r.FirstByte.add(t.FirstByte)
 	r.Total.add(t.Total)
@@ -57,46 +57,46 @@ func (r *Report) add(t Turn) {
 }
 
 func (r *Report) fail(t Turn) {
-	if len(r.Errors) < keptErrors {
+	if len(r.Errors) < maxErrors {
 		r.Errors = append(r.Errors, t.Err)
 	}
-	var refusal *Refusal
+	var apiErr *APIError
 	var damaged *DamagedError
 	switch {
-	case errors.As(t.Err, &refusal):
-		r.Refused[refusal.Status]++
-		if refusal.limited() {
+	case errors.As(t.Err, &apiErr):
+		r.Failed[apiErr.Status]++
+		if apiErr.limited() {
 			r.Limited++
 		}
 	case errors.As(t.Err, &damaged):
 		r.Damaged++
-	case errors.Is(t.Err, ErrCut):
-		r.Cut++
+	case errors.Is(t.Err, ErrTruncated):
+		r.Truncated++
 	default:
 		r.Unreachable++
 	}
 }
 
-// Latency collects durations: all of them in Count and Max, the newest in quantiles.
+// Latency collects durations. Count and Max cover all of them, quantiles only the most recent ones.
 type Latency struct {
 	Count  int
 	Max    time.Duration
 	recent []time.Duration
 }
 
-const keptDurations = 1024
+const maxDurations = 1024
 
 func (l *Latency) add(d time.Duration) {
-	if len(l.recent) < keptDurations {
+	if len(l.recent) < maxDurations {
 		l.recent = append(l.recent, d)
 	} else {
-		l.recent[l.Count%keptDurations] = d
+		l.recent[l.Count%maxDurations] = d
 	}
 	l.Count++
 	l.Max = max(l.Max, d)
 }
 
-// Quantile is the least duration that the fraction q of the newest ones does not exceed; 0 without any.
+// Quantile returns the smallest recent duration that is at least as long as a fraction q of the recent ones, or 0 without any.
 func (l Latency) Quantile(q float64) time.Duration {
 	if len(l.recent) == 0 {
 		return 0

@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// Server is a handler on a listener.
+// Server serves a handler on a listener.
 type Server struct {
-	URL string // "http://" and the listener's address, no trailing slash
+	URL string // "http://" and the listener's address, without a trailing slash
 
 	http  *http.Server
 	done  chan error
@@ -22,15 +22,15 @@ type Server struct {
 func Start(h http.Handler) (*Server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("start the simulated provider: %w", err)
+		return nil, fmt.Errorf("start simulated provider: %w", err)
 	}
 	return Serve(l, h), nil
 }
 
-// Serve serves the handler on a listener, which it owns from now on.
+// Serve serves the handler on the listener and takes ownership of it.
 func Serve(l net.Listener, h http.Handler) *Server {
 	s := &Server{URL: "http://" + l.Addr().String(), done: make(chan error, 1)}
-	s.close = sync.OnceValue(s.shut)
+	s.close = sync.OnceValue(s.shutDown)
 	s.http = &http.Server{
 		Handler: h,
 		ConnState: func(_ net.Conn, state http.ConnState) {
@@ -46,21 +46,21 @@ func Serve(l net.Listener, h http.Handler) *Server {
 	return s
 }
 
-// Close breaks every connection, ends the requests on them, and returns when all of that is over. The error is that of
-// the listener, if it failed before. Further calls return the same.
+// Close closes every connection, cancels the requests and returns when all of them have ended. It returns the listener's error if
+// that failed earlier. Further calls return the same.
 func (s *Server) Close() error { return s.close() }
 
-func (s *Server) shut() error {
+func (s *Server) shutDown() error {
 	closed := s.http.Close()
 	err := <-s.done
 	if errors.Is(err, http.ErrServerClosed) {
 		err = nil
 	}
-	// A connection that was accepted during the first Close is known only now.
+	// The first Close misses a connection that was being accepted at the time.
 	err = errors.Join(err, closed, s.http.Close())
 	s.conns.Wait()
 	if err != nil {
-		return fmt.Errorf("close the simulated provider: %w", err)
+		return fmt.Errorf("close simulated provider: %w", err)
 	}
 	return nil
 }

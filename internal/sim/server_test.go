@@ -14,8 +14,8 @@ import (
 	"shunt/internal/sim"
 )
 
-// Close ends requests that would never end, and everything that served them (goleak).
-func TestCloseBreaksWhatHangs(t *testing.T) {
+// Close cancels requests that hang and leaves no goroutine behind (goleak).
+func TestCloseCancelsRequests(t *testing.T) {
 	p := sim.New(oneAccount)
 	p.Inject("", sim.Hang())
 	arrived := make(chan struct{})
@@ -44,14 +44,14 @@ func TestCloseBreaksWhatHangs(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-ended; err == nil {
-		t.Error("the request was answered")
+		t.Error("the request succeeded")
 	}
 	if got := p.Requests()[0]; got.Outcome != sim.Canceled {
 		t.Errorf("after Close the request is %q", got.Outcome)
 	}
 }
 
-// Close returns when the last request has ended, not when it was told to.
+// Close waits for the last request to end.
 func TestCloseWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := sim.Listen("provider.test:80")
@@ -77,33 +77,33 @@ func TestCloseWaits(t *testing.T) {
 	})
 }
 
-// A listener that fails is an error of Close, not a hang.
-func TestCloseTellsOfTheListener(t *testing.T) {
+// Close reports a listener that failed.
+func TestCloseReportsListenerError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := sim.Listen("provider.test:80")
 		server := sim.Serve(l, sim.New(oneAccount))
 		l.Close()
-		synctest.Wait() // the server has noticed
+		synctest.Wait() // until the server has noticed
 		if err := server.Close(); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("err = %v", err)
 		}
 	})
 }
 
-// A pipe refuses when it is closed and when the context ends, and names its connections apart.
+// Dial fails once the listener is closed or the context ends, and every connection has its own name.
 func TestPipe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := sim.Listen("provider.test:80")
 		ctx, cancel := context.WithCancel(t.Context())
-		refused := make(chan error)
+		failed := make(chan error)
 		go func() {
 			_, err := l.Dial(ctx, "tcp", "ignored:1")
-			refused <- err
+			failed <- err
 		}()
 		synctest.Wait()
 		cancel()
-		if err := <-refused; !errors.Is(err, context.Canceled) {
-			t.Errorf("a dial that nobody accepts: %v", err)
+		if err := <-failed; !errors.Is(err, context.Canceled) {
+			t.Errorf("a dial that is not accepted: %v", err)
 		}
 
 		names := map[string]bool{}
@@ -121,11 +121,11 @@ func TestPipe(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			said, err := io.ReadAll(c)
-			if err != nil || string(said) != c.LocalAddr().String() || c.RemoteAddr().String() != "provider.test:80" {
-				t.Errorf("the server sees %q, the client is %v at %v (%v)", said, c.LocalAddr(), c.RemoteAddr(), err)
+			name, err := io.ReadAll(c)
+			if err != nil || string(name) != c.LocalAddr().String() || c.RemoteAddr().String() != "provider.test:80" {
+				t.Errorf("the server sees %q, the client is %v at %v (%v)", name, c.LocalAddr(), c.RemoteAddr(), err)
 			}
-			names[string(said)] = true
+			names[string(name)] = true
 			if l.Open() != 1 {
 				t.Errorf("%d connections are open", l.Open())
 			}

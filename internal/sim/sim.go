@@ -1,14 +1,14 @@
-// Package sim is a complete simulated provider and the simulated coding sessions that use it. Tests put shunt in front
-// of it, the demo (CLI-3) runs on it, and it is whole: accounts with quota windows that fill and reset, logins
-// over an authorize page, OAuth tokens that expire and rotate, streamed and plain answers, content codings, and every failure the gateway must survive.
+// Package sim implements a complete simulated provider and the simulated coding sessions that use it, for tests and for the
+// demo (CLI-3). The provider has accounts with quota windows that fill and reset, logins over an authorize page, OAuth tokens
+// that expire and rotate, streamed and plain responses, content codings, and every failure that the gateway must survive.
 //
 // [Provider] is the server, an http.Handler without goroutines of its own; [Start] and [Serve] put it on a listener.
-// [Coder] is one coding session. What a Provider answers depends on its seed and the request alone, so that answers are
-// the same in every run however requests interleave; only quota depends on the order in which requests arrive. All
-// deciding time is read from one clock.Clock, so a Provider works in a testing/synctest bubble (see [PipeListener]).
+// [Session] is a coding session. A Provider's responses depend on its seed and the request alone, so they are the same in every
+// run, in whatever order requests arrive; only quota depends on that order. A Provider reads time for decisions from one
+// clock.Clock and works in a testing/synctest bubble (see [PipeListener]).
 //
-// It does not check that a client is a genuine one, knows no prices, and does not write sensible prose: the text of an
-// answer is a proof that the answer is complete and belongs to its request (see [Answer.Verify]).
+// The provider does not check that a client is genuine, has no prices, and does not write sensible prose: the text of a response
+// has a checksum and names its request (see [Response.Verify]).
 package sim
 
 import (
@@ -27,7 +27,7 @@ import (
 	"shunt/internal/dialect/messages"
 )
 
-// The endpoints of a [Provider]; any other path is 404.
+// The endpoints of a [Provider]. Any other path returns 404.
 const (
 	MessagesPath    = "/v1/messages"
 	CountTokensPath = "/v1/messages/count_tokens"
@@ -37,27 +37,27 @@ const (
 	UsagePath       = "/api/oauth/usage"
 )
 
-// Config describes a provider. The zero value of every field is usable; only Accounts are needed to be served.
+// Config describes a provider. The zero value of every field is usable, but without Accounts nothing is served.
 type Config struct {
 	Clock    clock.Clock
 	Seed     uint64
 	Accounts []Account
 
-	// TokenLifetime is how long an access token is accepted after it was issued. Zero means eight hours.
+	// TokenLifetime is the lifetime of an access token. Zero means eight hours.
 	TokenLifetime time.Duration
-	// Output is the length of an answer's text in tokens, bounded by the request's max_tokens. Zero means 40 to 120.
+	// Output is the length of a response's text in tokens, limited by the request's max_tokens. Zero means 40 to 120.
 	Output Range
-	// Pace is how answers are spread over time and writes.
+	// Pace spreads responses over time and writes.
 	Pace Pace
-	// Models are what the list of models shows. Models whose names begin with claude- are served without being listed.
-	// None means one each of the present families.
+	// Models are listed by the models endpoint. Models whose names begin with claude- are served even if they are not listed.
+	// Nil means one of each current family.
 	Models []string
-	// Encodings are the content codings the provider is willing to use (gzip, br, zstd), best first; the first that the
-	// client accepts is used. None means identity.
+	// Encodings are the content codings that the provider offers (gzip, br, zstd), preferred first; it uses the first that the
+	// client accepts. None means identity.
 	Encodings []string
-	// Record is how many received requests are kept, the newest ones. Zero means 1024.
+	// Record is the number of most recent requests to keep. Zero means 1024.
 	Record int
-	// RecordBodies keeps the bodies of the recorded requests too, not only their hash.
+	// RecordBodies keeps the bodies of recorded requests, not only their hashes.
 	RecordBodies bool
 }
 
@@ -71,33 +71,33 @@ func (r Range) pick(rng *rand.Rand) int {
 	return r.Min + rng.IntN(r.Max-r.Min+1)
 }
 
-// Pace spreads an answer over time, in durations of the provider's clock, and over writes.
+// Pace spreads a response over time, on the provider's clock, and over writes.
 type Pace struct {
-	// FirstByte passes between a request and the headers of its answer.
+	// FirstByte is the time between a request and the headers of its response.
 	FirstByte time.Duration
-	// Delta passes before each delta of a stream; DeltaTokens are what one delta carries (zero means 4).
+	// Delta is the time before each delta of a stream; DeltaTokens is the number of tokens in a delta (zero means 4).
 	Delta       time.Duration
 	DeltaTokens int
-	// Chunk is the size in bytes of the writes of a stream, wherever events end. Zero writes event by event.
+	// Chunk is the size in bytes of a stream's writes, regardless of where events end. Zero writes event by event.
 	Chunk int
 }
 
 // Provider is a simulated provider: the http.Handler of all its endpoints. It is safe for concurrent use and starts no
-// goroutine. Methods that name an account panic when there is none of that name.
+// goroutines. Methods that take an account's name panic if there is no such account.
 type Provider struct {
 	config Config
 
-	mu       sync.Mutex // guards everything below; never held while waiting or writing
-	accounts []*account
-	access   map[string]grant
-	allowed  map[string]permission // by code
-	anywhere []Fault
-	cache    *lru.LRU[conversation, cached]
-	log      recorder
-	minted   uint64
+	mu           sync.Mutex // guards everything below; never held while waiting or writing
+	accounts     []*account
+	access       map[string]grant
+	codes        map[string]authorization // by code
+	globalFaults []Fault
+	cache        *lru.LRU[cacheKey, cached]
+	log          recorder
+	issued       uint64
 }
 
-// New makes a provider. It panics when two accounts share a name.
+// New returns a provider. It panics if two accounts share a name.
 func New(config Config) *Provider {
 	if config.TokenLifetime == 0 {
 		config.TokenLifetime = 8 * time.Hour
@@ -114,16 +114,16 @@ func New(config Config) *Provider {
 	if config.Record == 0 {
 		config.Record = 1024
 	}
-	cache, err := lru.NewLRU[conversation, cached](maxConversations, nil)
+	cache, err := lru.NewLRU[cacheKey, cached](maxConversations, nil)
 	if err != nil {
 		panic(err)
 	}
-	p := &Provider{config: config, access: map[string]grant{}, allowed: map[string]permission{}, cache: cache, log: newRecorder(config.Record)}
+	p := &Provider{config: config, access: map[string]grant{}, codes: map[string]authorization{}, cache: cache, log: newRecorder(config.Record)}
 	now := config.Clock.Now()
 	for _, a := range config.Accounts {
 		for _, other := range p.accounts {
 			if other.Name == a.Name {
-				panic(fmt.Sprintf("sim: two accounts are called %q", a.Name))
+				panic(fmt.Sprintf("sim: two accounts are named %q", a.Name))
 			}
 		}
 		p.accounts = append(p.accounts, p.newAccount(a, now))
@@ -131,7 +131,7 @@ func New(config Config) *Provider {
 	return p
 }
 
-// Accounts are the names of the accounts, in the order of the configuration.
+// Accounts returns the names of the accounts, in the order of the configuration.
 func (p *Provider) Accounts() []string {
 	names := make([]string, len(p.accounts))
 	for i, a := range p.accounts {
@@ -140,13 +140,13 @@ func (p *Provider) Accounts() []string {
 	return names
 }
 
-// UUID is the account's UUID.
+// UUID returns the account's UUID.
 func (p *Provider) UUID(account string) string { return p.account(account).UUID }
 
-// Organization is the UUID of the account's organization.
+// Organization returns the UUID of the account's organization.
 func (p *Provider) Organization(account string) string { return p.account(account).Organization }
 
-// Limits are the account's windows as its next answer would report them.
+// Limits returns the account's windows as its next response would report them.
 func (p *Provider) Limits(account string) messages.RateLimit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -155,7 +155,7 @@ func (p *Provider) Limits(account string) messages.RateLimit {
 	return a.limits()
 }
 
-// Fill sets how much of a window is used, as a fraction of its size.
+// Fill sets the used fraction of a window.
 func (p *Provider) Fill(account string, w messages.Window, fraction float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -170,10 +170,10 @@ func (p *Provider) account(name string) *account {
 			return a
 		}
 	}
-	panic(fmt.Sprintf("sim: no account is called %q", name))
+	panic(fmt.Sprintf("sim: no account is named %q", name))
 }
 
-// rng is a source of randomness that is the same for the same seed and purpose, whatever happened before.
+// rng returns a random source that depends on the seed and the purpose alone.
 func rng(seed uint64, purpose ...string) *rand.Rand {
 	h := fnv.New64a()
 	for _, p := range purpose {
@@ -195,10 +195,10 @@ func randomUUID(rng *rand.Rand) string {
 	return h[:8] + "-" + h[8:12] + "-4" + h[13:16] + "-a" + h[17:20] + "-" + h[20:]
 }
 
-// object is JSON in the making.
+// object is a JSON object to be encoded.
 type object = map[string]any
 
-// mustJSON encodes what this package makes itself, which always can be.
+// mustJSON encodes values of this package, which never fails.
 func mustJSON(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {

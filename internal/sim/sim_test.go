@@ -15,20 +15,20 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig is a provider on a listener in memory, inside the bubble of the test.
+// rig is a provider on an in-memory listener, inside the test's bubble.
 type rig struct {
 	*sim.Provider
 	*testing.T
 	client *http.Client
 }
 
-// Requests are those of the provider once it has noted how each ended, which for one that it reset is after the client knows.
+// Requests returns the provider's requests once all outcomes are recorded. The client may see a reset earlier than that.
 func (r *rig) Requests() []sim.Request {
 	synctest.Wait()
 	return r.Provider.Requests()
 }
 
-// bubble runs the test in a synctest bubble, with a provider of the configuration.
+// bubble runs the test in a synctest bubble with a provider.
 func bubble(t *testing.T, config sim.Config, test func(r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -47,7 +47,7 @@ func bubble(t *testing.T, config sim.Config, test func(r *rig)) {
 	})
 }
 
-// post sends a body with the token of the account, and the further headers, which come in pairs.
+// post sends a body with the account's token and more headers, which come in pairs.
 func (r *rig) post(ctx context.Context, account, path, body string, header ...string) (*http.Response, error) {
 	method := http.MethodPost
 	if body == "" {
@@ -68,11 +68,11 @@ func (r *rig) post(ctx context.Context, account, path, body string, header ...st
 	return r.client.Do(req)
 }
 
-// reply is an answer that was read to its end.
+// reply is a response read to its end.
 type reply struct {
 	*http.Response
 	body string
-	err  error // why the end did not come
+	err  error // why reading ended early; nil for a whole body
 }
 
 func (r *rig) do(account, path, body string, header ...string) reply {
@@ -100,15 +100,15 @@ func (r reply) want(t *rig, status int, parts ...string) {
 
 const plainBody = `{"model":"claude-sonnet-4-5","messages":[{"role":"user","content":"hello"}],"max_tokens":1000}`
 
-// ask is a body of the model.
-func ask(model string) string { return strings.Replace(plainBody, "claude-sonnet-4-5", model, 1) }
+// bodyFor returns a request body for the model.
+func bodyFor(model string) string { return strings.Replace(plainBody, "claude-sonnet-4-5", model, 1) }
 
 var streamBody = strings.Replace(plainBody, `{`, `{"stream":true,`, 1)
 
 var oneAccount = sim.Config{Accounts: []sim.Account{{Name: "a"}}}
 
-// 6-wire: a prompt is answered whole or as a stream.
-func TestAnswers(t *testing.T) {
+// 6-wire: the response to a prompt is plain or a stream.
+func TestResponses(t *testing.T) {
 	bubble(t, oneAccount, func(r *rig) {
 		plain := r.do("a", sim.MessagesPath, plainBody)
 		plain.want(r, 200, `"type":"message"`, `"model":"claude-sonnet-4-5"`, `"end_turn"`, "[end ")

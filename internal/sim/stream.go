@@ -9,18 +9,18 @@ import (
 	"shunt/internal/dialect/messages"
 )
 
-// event is one server-sent event of an answer.
+// event is one server-sent event.
 type event struct {
 	raw    []byte
 	delta  bool
-	tokens int // generated for it
+	tokens int // generated for this event
 }
 
 func newEvent(name string, data any) event {
 	return event{raw: fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, mustJSON(data))}
 }
 
-// events are the answer as a stream.
+// events returns the events of the message as a stream.
 func (m message) events(deltaTokens int) []event {
 	start := m
 	start.Content, start.StopReason, start.Usage.Output = []block{}, nil, 1
@@ -65,16 +65,16 @@ func (m message) events(deltaTokens int) []event {
 		newEvent("message_stop", object{"type": "message_stop"}))
 }
 
-// stream answers event by event. What was sent is charged, however the stream ends.
+// stream sends the response event by event. It charges what was sent, however the stream ends.
 func (x *exchange) stream(m message) {
 	x.servedHeaders()
 	out, ok := x.openStream()
-	if !ok || !x.wait(x.active.firstEvent) {
+	if !ok || !x.wait(x.fault.firstEvent) {
 		return
 	}
 	for i, e := range m.events(x.p.config.Pace.DeltaTokens) {
-		if x.active.end != whole && i == x.active.events {
-			x.breakOff(out, e)
+		if x.fault.end != whole && i == x.fault.events {
+			x.endEarly(out, e)
 			return
 		}
 		if e.delta && x.p.config.Pace.Delta > 0 {
@@ -82,7 +82,7 @@ func (x *exchange) stream(m message) {
 				return
 			}
 		}
-		x.spend(e.tokens)
+		x.chargeOutput(e.tokens)
 		if out.write(e.raw) != nil {
 			return
 		}
@@ -92,11 +92,11 @@ func (x *exchange) stream(m message) {
 	}
 }
 
-// breakOff ends a stream where the event e would have followed.
-func (x *exchange) breakOff(out *output, e event) {
-	x.outcome = Broken
-	if x.active.end == truncated {
-		_ = out.close() // the end is what matters, and the client sees it either way
+// endEarly ends a stream in place of the event e.
+func (x *exchange) endEarly(out *output, e event) {
+	x.outcome = Aborted
+	if x.fault.end == truncated {
+		_ = out.close() // after an error the client sees the stream end too
 		return
 	}
 	if out.write(e.raw[:len(e.raw)/2]) == nil && out.drain() == nil {
@@ -104,7 +104,7 @@ func (x *exchange) breakOff(out *output, e event) {
 	}
 }
 
-// errorStream is a 200 that turns out to be an error.
+// errorStream sends a 200 whose first event is an error.
 func (x *exchange) errorStream(kind messages.ErrorType) {
 	x.limitHeaders()
 	f := failure{http.StatusInternalServerError, kind, "Internal server error", ""}
@@ -144,12 +144,12 @@ func (x *exchange) openStream() (*output, bool) {
 	return out, out.flush() == nil
 }
 
-// output is the body of a stream on its way out in chunks.
+// output writes the body of a stream in chunks.
 type output struct {
 	w       io.Writer
 	encoder encoder // nil without a content coding
 	flush   func() error
-	chunk   int // bytes; 0 = as they come
+	chunk   int // bytes; 0 = write by write
 	held    []byte
 }
 
@@ -167,7 +167,7 @@ func (o *output) write(p []byte) error {
 	return nil
 }
 
-// drain sends what is held back for a whole chunk.
+// drain writes what is held back for a whole chunk.
 func (o *output) drain() error {
 	if len(o.held) == 0 {
 		return nil

@@ -12,19 +12,19 @@ import (
 	"shunt/internal/dialect/messages"
 )
 
-// streamReader reads the events of one answer. It is stricter than a client need be: it is there to find what a gateway
-// does wrong.
+// streamReader reads the events of one response. It is stricter than a client has to be, because it looks for a gateway's
+// mistakes.
 type streamReader struct {
-	answer Answer
-	header http.Header
+	response Response
+	header   http.Header
 
 	started, stopped bool
-	delta            bool   // message_delta was seen
-	block            string // type of the open content block, "" = none
+	delta            bool   // message_delta has arrived
+	block            string // type of the open content block; empty if none is open
 	blocks           int    // opened so far
 }
 
-// streamEvent is the union of the data of all events.
+// streamEvent holds the data of any event.
 type streamEvent struct {
 	Type    string  `json:"type"`
 	Index   int     `json:"index"`
@@ -49,7 +49,7 @@ func (r *streamReader) read(body io.Reader) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("read the stream: %w", cutShort(err))
+			return fmt.Errorf("read stream: %w", asTruncated(err))
 		}
 		line = strings.TrimSuffix(line, "\n")
 		switch field, value, _ := strings.Cut(line, ": "); {
@@ -67,7 +67,7 @@ func (r *streamReader) read(body io.Reader) error {
 			data = value
 		case strings.HasPrefix(line, ":"):
 		default:
-			return fmt.Errorf("a line of an event is malformed or out of place (%d bytes)", len(line))
+			return fmt.Errorf("line of an event is malformed or out of place (%d bytes)", len(line))
 		}
 	}
 }
@@ -78,24 +78,24 @@ func (r *streamReader) event(name string, data []byte) error {
 	}
 	var e streamEvent
 	if err := json.Unmarshal(data, &e); err != nil {
-		return fmt.Errorf("the data of %s is not JSON: %w", name, err)
+		return fmt.Errorf("data of %s is not JSON: %w", name, err)
 	}
 	if e.Type != name {
-		return fmt.Errorf("event %s carries the data of %q", name, e.Type)
+		return fmt.Errorf("event %s has the data of %q", name, e.Type)
 	}
 	switch name {
 	case "ping":
-		r.answer.Pings++
+		r.response.Pings++
 		return nil
 	case "error":
 		kind, text, _ := messages.ParseError(data)
-		return &Refusal{http.StatusOK, kind, text, r.header}
+		return &APIError{http.StatusOK, kind, text, r.header}
 	case "message_start":
 		if r.started {
-			return errors.New("message_start twice")
+			return errors.New("second message_start")
 		}
 		r.started = true
-		r.answer.ID, r.answer.Model, r.answer.Usage = e.Message.ID, e.Message.Model, e.Message.Usage
+		r.response.ID, r.response.Model, r.response.Usage = e.Message.ID, e.Message.Model, e.Message.Usage
 		return nil
 	}
 	if !r.started {
@@ -104,7 +104,7 @@ func (r *streamReader) event(name string, data []byte) error {
 	return r.inside(name, e)
 }
 
-// inside takes the events between message_start and the end.
+// inside handles the events after message_start.
 func (r *streamReader) inside(name string, e streamEvent) error {
 	switch {
 	case name == "content_block_start" && r.block == "" && !r.delta && e.Index == r.blocks:
@@ -113,11 +113,11 @@ func (r *streamReader) inside(name string, e streamEvent) error {
 	case name == "content_block_delta" && r.block != "" && e.Index == r.blocks-1:
 		switch kind := e.Delta.Type; {
 		case kind == "text_delta" && r.block == "text":
-			r.answer.Text += e.Delta.Text
+			r.response.Text += e.Delta.Text
 		case kind == "thinking_delta" && r.block == "thinking":
-			r.answer.Thinking += e.Delta.Thinking
+			r.response.Thinking += e.Delta.Thinking
 		case kind == "signature_delta" && r.block == "thinking":
-			r.answer.Signature += e.Delta.Signature
+			r.response.Signature += e.Delta.Signature
 		default:
 			return fmt.Errorf("%q in a block of type %q", kind, r.block)
 		}
@@ -125,7 +125,7 @@ func (r *streamReader) inside(name string, e streamEvent) error {
 		r.block = ""
 	case name == "message_delta" && r.block == "" && !r.delta:
 		r.delta = true
-		r.answer.StopReason, r.answer.Usage = e.Delta.StopReason, e.Usage
+		r.response.StopReason, r.response.Usage = e.Delta.StopReason, e.Usage
 	case name == "message_stop" && r.delta:
 		r.stopped = true
 	default:

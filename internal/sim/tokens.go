@@ -11,7 +11,7 @@ import (
 	"shunt/internal/dialect/messages"
 )
 
-// ClientID is the OAuth client that the token endpoint knows (TOK-3).
+// ClientID is the OAuth client that the token endpoint accepts (TOK-3).
 const ClientID = "9d1c250a-e61b-44d9-88ed-5944d1962f5e"
 
 const (
@@ -21,20 +21,20 @@ const (
 	setupLifetime = 365 * 24 * time.Hour
 )
 
-// grant is what an access token allows.
+// grant describes what an access token permits.
 type grant struct {
 	account *account
 	scope   string
 	expires time.Time
 }
 
-// issue gives the account a new access token and a new refresh token; the old refresh token is worth nothing from now on.
+// issue gives the account a new access token and a new refresh token, which invalidates the old refresh token.
 func (p *Provider) issue(a *account, now time.Time) {
-	a.current = p.mint(a, "sk-ant-oat01", grant{a, fullScope, now.Add(p.config.TokenLifetime)}, now)
+	a.current = p.addToken(a, "sk-ant-oat01", grant{a, fullScope, now.Add(p.config.TokenLifetime)}, now)
 	a.refresh = p.token(a, "sk-ant-ort01")
 }
 
-func (p *Provider) mint(a *account, prefix string, g grant, now time.Time) string {
+func (p *Provider) addToken(a *account, prefix string, g grant, now time.Time) string {
 	maps.DeleteFunc(p.access, func(_ string, old grant) bool {
 		return old.account == a && now.Sub(old.expires) > time.Hour
 	})
@@ -44,12 +44,12 @@ func (p *Provider) mint(a *account, prefix string, g grant, now time.Time) strin
 }
 
 func (p *Provider) token(a *account, prefix string) string {
-	p.minted++
-	return fmt.Sprintf("%s-%s-%d-%s", prefix, a.Name, p.minted, randomHex(rng(p.config.Seed, "token", a.Name, fmt.Sprint(p.minted)), 16))
+	p.issued++
+	return fmt.Sprintf("%s-%s-%d-%s", prefix, a.Name, p.issued, randomHex(rng(p.config.Seed, "token", a.Name, fmt.Sprint(p.issued)), 16))
 }
 
-// Credentials is the account's credentials file as Claude Code would have written it after its newest login or refresh
-// (ACC-1), with fields that belong to others beside the tokens.
+// Credentials returns the account's credentials file as Claude Code would have written it after the latest login or refresh
+// (ACC-1), including fields that are not about tokens.
 func (p *Provider) Credentials(account string) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +68,7 @@ func (p *Provider) Credentials(account string) []byte {
 	})
 }
 
-// Token is the account's newest access token, or its key.
+// Token returns the account's newest access token, or its API key.
 func (p *Provider) Token(account string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,16 +78,15 @@ func (p *Provider) Token(account string) string {
 	return p.account(account).APIKey
 }
 
-// SetupToken issues a token that is good for inference only, for a year, and cannot be refreshed (ACC-2).
+// SetupToken issues a token that is valid for a year, for inference only, and cannot be refreshed (ACC-2).
 func (p *Provider) SetupToken(account string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a, now := p.account(account), p.config.Clock.Now()
-	return p.mint(a, "sk-ant-oat01-setup", grant{a, setupScope, now.Add(setupLifetime)}, now)
+	return p.addToken(a, "sk-ant-oat01-setup", grant{a, setupScope, now.Add(setupLifetime)}, now)
 }
 
-// Login gives the account new credentials as a new login would, and returns their file. The refresh token that was good
-// so far is not any more.
+// Login gives the account new credentials, as a new login would, and returns their file. It invalidates the old refresh token.
 func (p *Provider) Login(account string) []byte {
 	p.mu.Lock()
 	p.issue(p.account(account), p.config.Clock.Now())
@@ -95,7 +94,7 @@ func (p *Provider) Login(account string) []byte {
 	return p.Credentials(account)
 }
 
-// ExpireTokens ends every access token of the account now, whatever its holder believes. Refreshing works.
+// ExpireTokens expires every access token of the account now, ahead of the time that was issued with it. Refreshing still works.
 func (p *Provider) ExpireTokens(account string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,10 +107,10 @@ func (p *Provider) ExpireTokens(account string) {
 	}
 }
 
-// authenticate finds the account of a request. The account of an expired token is returned along with the refusal, for
-// the records.
+// authenticate returns the account and the scope of a request, or why it is rejected. It returns the account of an expired token
+// too, for the records.
 func (p *Provider) authenticate(h http.Header) (*account, string, *failure) {
-	refuse := func(message string) *failure {
+	reject := func(message string) *failure {
 		return &failure{status: http.StatusUnauthorized, kind: messages.TypeAuthentication, message: message}
 	}
 	p.mu.Lock()
@@ -122,11 +121,11 @@ func (p *Provider) authenticate(h http.Header) (*account, string, *failure) {
 				return a, "", nil
 			}
 		}
-		return nil, "", refuse("invalid x-api-key")
+		return nil, "", reject("invalid x-api-key")
 	}
 	scheme, token, _ := strings.Cut(h.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "bearer") || token == "" {
-		return nil, "", refuse("x-api-key header is required")
+		return nil, "", reject("x-api-key header is required")
 	}
 	for _, a := range p.accounts {
 		if a.APIKey == token {
@@ -136,17 +135,17 @@ func (p *Provider) authenticate(h http.Header) (*account, string, *failure) {
 	g, known := p.access[token]
 	switch {
 	case !known:
-		return nil, "", refuse("Invalid bearer token")
+		return nil, "", reject("Invalid bearer token")
 	case !g.expires.After(p.config.Clock.Now()):
-		return g.account, "", refuse("OAuth token has expired. Please obtain a new token or refresh your existing token.")
+		return g.account, "", reject("OAuth token has expired. Please obtain a new token or refresh your existing token.")
 	case !strings.Contains(strings.Join(h.Values("Anthropic-Beta"), ","), "oauth-2025-04-20"):
-		return g.account, "", refuse("OAuth authentication is currently not supported.")
+		return g.account, "", reject("OAuth authentication is currently not supported.")
 	}
 	return g.account, g.scope, nil
 }
 
-// granted is the answer of the token endpoint.
-type granted struct {
+// tokenResponse is the body of a response of the token endpoint.
+type tokenResponse struct {
 	TokenType    string `json:"token_type"`
 	AccessToken  string `json:"access_token"`
 	ExpiresIn    int64  `json:"expires_in"`
@@ -161,8 +160,8 @@ type granted struct {
 	} `json:"organization"`
 }
 
-// answer is the grant of the account's token. The caller holds the lock.
-func (p *Provider) answer(access, refresh string) (reply granted) {
+// newTokenResponse returns the response that issues an access token. The caller holds the lock.
+func (p *Provider) newTokenResponse(access, refresh string) (reply tokenResponse) {
 	g := p.access[access]
 	reply.TokenType, reply.Scope = "Bearer", g.scope
 	reply.AccessToken, reply.RefreshToken = access, refresh
@@ -172,7 +171,7 @@ func (p *Provider) answer(access, refresh string) (reply granted) {
 	return reply
 }
 
-// tokenRequest is what the token endpoint is asked.
+// tokenRequest is the body of a request to the token endpoint.
 type tokenRequest struct {
 	GrantType string `json:"grant_type"`
 	ClientID  string `json:"client_id"`
@@ -186,50 +185,49 @@ type tokenRequest struct {
 	ExpiresIn    int64  `json:"expires_in"`
 }
 
-// grantTokens is the token endpoint. A refresh token is good once, and its answer carries the next one; a code is good
-// once too.
+// grantTokens serves the token endpoint. Refresh tokens and codes are valid once; the response has the next refresh token.
 func (x *exchange) grantTokens() {
-	var ask tokenRequest
-	if err := json.Unmarshal(x.body, &ask); err != nil {
-		x.refuseGrant("invalid_request", "The request body is not valid JSON.")
+	var request tokenRequest
+	if err := json.Unmarshal(x.body, &request); err != nil {
+		x.rejectGrant("invalid_request", "The request body is not valid JSON.")
 		return
 	}
 	x.p.mu.Lock()
-	if x.account = x.p.holder(ask.RefreshToken); x.account == nil {
-		x.account = x.p.allowed[ask.Code].account
+	if x.account = x.p.refreshOwner(request.RefreshToken); x.account == nil {
+		x.account = x.p.codes[request.Code].account
 	}
 	x.p.mu.Unlock()
-	if x.misbehave(true) {
+	if x.injectFault(true) {
 		return
 	}
-	var reply granted
+	var reply tokenResponse
 	var ok bool
 	switch {
-	case ask.GrantType != "refresh_token" && ask.GrantType != "authorization_code":
-		x.refuseGrant("unsupported_grant_type", "Only refresh_token and authorization_code are supported here.")
+	case request.GrantType != "refresh_token" && request.GrantType != "authorization_code":
+		x.rejectGrant("unsupported_grant_type", "Only refresh_token and authorization_code are supported here.")
 		return
-	case ask.ClientID != ClientID:
-		x.refuseGrant("invalid_client", "Client not found.")
+	case request.ClientID != ClientID:
+		x.rejectGrant("invalid_client", "Client not found.")
 		return
-	case ask.GrantType == "authorization_code":
-		if reply, ok = x.p.redeem(ask); !ok {
-			x.refuseGrant("invalid_grant", "Invalid 'code' in request")
+	case request.GrantType == "authorization_code":
+		if reply, ok = x.p.redeem(request); !ok {
+			x.rejectGrant("invalid_grant", "Invalid 'code' in request")
 			return
 		}
 	default:
-		if reply, ok = x.p.rotate(ask.RefreshToken); !ok {
-			x.refuseGrant("invalid_grant", "Refresh token not found or invalid")
+		if reply, ok = x.p.rotate(request.RefreshToken); !ok {
+			x.rejectGrant("invalid_grant", "Refresh token not found or invalid")
 			return
 		}
 		x.refreshed = true
 	}
-	if x.wait(x.active.lateReply) {
+	if x.wait(x.fault.lateReply) {
 		x.json(http.StatusOK, reply)
 	}
 }
 
-// holder is the account whose refresh token this is, nil if it is nobody's. The caller holds the lock.
-func (p *Provider) holder(refresh string) *account {
+// refreshOwner returns the account with the refresh token, or nil. The caller holds the lock.
+func (p *Provider) refreshOwner(refresh string) *account {
 	for _, a := range p.accounts {
 		if refresh != "" && a.refresh == refresh {
 			return a
@@ -238,18 +236,18 @@ func (p *Provider) holder(refresh string) *account {
 	return nil
 }
 
-// rotate trades a refresh token for new tokens; of two that come with the same one, the second is too late.
-func (p *Provider) rotate(refresh string) (reply granted, ok bool) {
+// rotate exchanges a refresh token for new tokens. It reports false for a token that is not current.
+func (p *Provider) rotate(refresh string) (reply tokenResponse, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	a := p.holder(refresh)
+	a := p.refreshOwner(refresh)
 	if a == nil {
 		return reply, false
 	}
 	p.issue(a, p.config.Clock.Now())
-	return p.answer(a.current, a.refresh), true
+	return p.newTokenResponse(a.current, a.refresh), true
 }
 
-func (x *exchange) refuseGrant(code, description string) {
+func (x *exchange) rejectGrant(code, description string) {
 	x.json(http.StatusBadRequest, map[string]string{"error": code, "error_description": description})
 }

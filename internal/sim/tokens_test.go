@@ -11,7 +11,7 @@ import (
 	"shunt/internal/sim"
 )
 
-// file is what shunt reads of a credentials file (ACC-1).
+// file holds the fields of a credentials file that shunt reads (ACC-1).
 type file struct {
 	OAuth struct {
 		AccessToken, RefreshToken string
@@ -34,7 +34,7 @@ func refreshBody(token string) string {
 
 func (r *rig) refresh(token string) reply { return r.do("", sim.TokenPath, refreshBody(token)) }
 
-// ACC-1: the credentials file carries the tokens, their end, and fields of others.
+// ACC-1: the credentials file has the tokens, their expiry, and fields that belong to others.
 func TestCredentials(t *testing.T) {
 	bubble(t, oneAccount, func(r *rig) {
 		data := r.Credentials("a")
@@ -52,7 +52,7 @@ func TestCredentials(t *testing.T) {
 	})
 }
 
-// TOK-3, TOK-5: access tokens end, a refresh token is good once, and two refreshes with one token are one too many.
+// TOK-3, TOK-5: access tokens expire, and a refresh token is valid once: of two refreshes with it, one fails.
 func TestRefresh(t *testing.T) {
 	bubble(t, oneAccount, func(r *rig) {
 		first := credentials(r.T, r.Credentials("a")).OAuth
@@ -92,7 +92,7 @@ func TestLogin(t *testing.T) {
 	})
 }
 
-// The token endpoint refuses what is not a refresh of its client.
+// The token endpoint rejects invalid requests.
 func TestTokenRequests(t *testing.T) {
 	bubble(t, oneAccount, func(r *rig) {
 		token := credentials(r.T, r.Credentials("a")).OAuth.RefreshToken
@@ -100,8 +100,8 @@ func TestTokenRequests(t *testing.T) {
 			`{`:                         "invalid_request",
 			`{"grant_type":"password"}`: "unsupported_grant_type",
 			`{"grant_type":"refresh_token","refresh_token":"` + token + `"}`: "invalid_client",
-			refreshBody("nobody's"): "invalid_grant",
-			refreshBody(""):         "invalid_grant",
+			refreshBody("unknown"): "invalid_grant",
+			refreshBody(""):        "invalid_grant",
 		} {
 			r.do("", sim.TokenPath, body).want(r, http.StatusBadRequest, `"error":"`+want+`"`)
 		}
@@ -109,7 +109,7 @@ func TestTokenRequests(t *testing.T) {
 	})
 }
 
-// WIRE-1, ACC-2: what the provider makes of every kind of credential.
+// WIRE-1, ACC-2: the provider's response to every kind of credential.
 func TestAuthentication(t *testing.T) {
 	config := sim.Config{TokenLifetime: time.Hour, Accounts: []sim.Account{{Name: "a"}, {Name: "key", APIKey: "sk-paid"}}}
 	bubble(t, config, func(r *rig) {
@@ -125,8 +125,8 @@ func TestAuthentication(t *testing.T) {
 			{"without the beta", []string{"Authorization", bearer, "Anthropic-Beta", "something-else"}, 401},
 			{"nothing", nil, 401},
 			{"another scheme", []string{"Authorization", "Basic " + r.Token("a")}, 401},
-			{"a stranger", []string{"Authorization", "Bearer any-client-token"}, 401},
-			{"a client's key left in", []string{"Authorization", bearer, "X-Api-Key", "any"}, 401},
+			{"an unknown token", []string{"Authorization", "Bearer any-client-token"}, 401},
+			{"a leftover client key", []string{"Authorization", bearer, "X-Api-Key", "any"}, 401},
 			{"a paid key without the beta", []string{"X-Api-Key", "sk-paid", "Anthropic-Beta", ""}, 200},
 			{"without a version", []string{"Authorization", bearer, "Anthropic-Version", ""}, 400},
 			{"a setup token", []string{"Authorization", "Bearer " + setup}, 200},

@@ -29,7 +29,7 @@ func (r *rig) wantLimits(got reply, want string) {
 	}
 }
 
-// QUO-1: serving fills the windows, the headers tell, and a full window refuses until its reset.
+// QUO-1: served requests fill the windows, the headers report it, and a full window rejects requests until its reset.
 func TestWindowFills(t *testing.T) {
 	config := sim.Config{Accounts: []sim.Account{{Name: "a", FiveHour: sim.Window{Size: 1000, Fill: 0.75, ResetIn: time.Hour}}}}
 	bubble(t, config, func(r *rig) {
@@ -37,16 +37,16 @@ func TestWindowFills(t *testing.T) {
 		first.want(r, 200)
 		used := messages.ParseRateLimit(first.Header).Windows[messages.FiveHour]
 		if used.Utilization <= 0.75 || used.Utilization > 0.9 || !used.HasUtilization {
-			r.Errorf("utilization %v after one answer", used)
+			r.Errorf("utilization %v after one response", used)
 		}
 		if got := time.Until(time.Unix(used.Reset, 0)); got != time.Hour {
 			r.Errorf("resets in %v", got)
 		}
-		var answer struct{ Usage sim.Tokens }
-		if err := json.Unmarshal([]byte(first.body), &answer); err != nil {
+		var response struct{ Usage sim.Tokens }
+		if err := json.Unmarshal([]byte(first.body), &response); err != nil {
 			r.Fatal(err)
 		}
-		if want := 0.75 + float64(answer.Usage.Input+answer.Usage.Output)/1000; used.Utilization != want {
+		if want := 0.75 + float64(response.Usage.Input+response.Usage.Output)/1000; used.Utilization != want {
 			r.Errorf("utilization %v, the tokens make %v", used.Utilization, want)
 		}
 
@@ -59,10 +59,10 @@ func TestWindowFills(t *testing.T) {
 		last.want(r, 200)
 		r.wantLimits(last, "allowed_warning allowed_warning allowed allowed")
 		time.Sleep(10 * time.Minute)
-		refused := r.do("a", sim.MessagesPath, streamBody)
-		refused.want(r, http.StatusTooManyRequests, "rate_limit_error")
-		r.wantLimits(refused, "rejected rejected allowed allowed")
-		if got := refused.Header.Get("Retry-After"); got != strconv.Itoa(50*60) {
+		rejected := r.do("a", sim.MessagesPath, streamBody)
+		rejected.want(r, http.StatusTooManyRequests, "rate_limit_error")
+		r.wantLimits(rejected, "rejected rejected allowed allowed")
+		if got := rejected.Header.Get("Retry-After"); got != strconv.Itoa(50*60) {
 			r.Errorf("retry-after %q", got)
 		}
 
@@ -81,22 +81,22 @@ func TestWindowFills(t *testing.T) {
 	})
 }
 
-// QUO-1: the weekly windows are a week long; the Fable window counts and refuses the Fable family only.
+// QUO-1: the weekly windows are a week long; the Fable window counts and rejects the Fable family only.
 func TestFableWindow(t *testing.T) {
 	bubble(t, oneAccount, func(r *rig) {
 		r.do("a", sim.MessagesPath, plainBody).want(r, 200)
 		if got := r.Limits("a").Windows; got[messages.Fable].Utilization != 0 || got[messages.SevenDay].Utilization == 0 {
 			r.Errorf("after a request of another family: %+v", got)
 		}
-		r.do("a", sim.MessagesPath, ask("claude-Fable-5")).want(r, 200)
+		r.do("a", sim.MessagesPath, bodyFor("claude-Fable-5")).want(r, 200)
 		if r.Limits("a").Windows[messages.Fable].Utilization == 0 {
 			r.Error("a Fable request leaves its window untouched")
 		}
 		r.Fill("a", messages.Fable, 1)
-		refused := r.do("a", sim.MessagesPath, ask("claude-fable-5"))
-		refused.want(r, http.StatusTooManyRequests)
-		r.wantLimits(refused, "rejected allowed allowed rejected")
-		if got := refused.Header.Get("Retry-After"); got != strconv.Itoa(7*24*3600) {
+		rejected := r.do("a", sim.MessagesPath, bodyFor("claude-fable-5"))
+		rejected.want(r, http.StatusTooManyRequests)
+		r.wantLimits(rejected, "rejected allowed allowed rejected")
+		if got := rejected.Header.Get("Retry-After"); got != strconv.Itoa(7*24*3600) {
 			r.Errorf("retry-after %q", got)
 		}
 		other := r.do("a", sim.MessagesPath, plainBody)
@@ -105,7 +105,7 @@ func TestFableWindow(t *testing.T) {
 	})
 }
 
-// A fault rejects the windows that it names and no other, even one that is full.
+// A fault rejects the windows that it names and no others, even full ones.
 func TestRejectedFaultNamesItsWindows(t *testing.T) {
 	bubble(t, oneAccount, func(r *rig) {
 		r.Fill("a", messages.FiveHour, 1.5)
@@ -114,7 +114,7 @@ func TestRejectedFaultNamesItsWindows(t *testing.T) {
 	})
 }
 
-// CLI-3: on a fast clock windows reset and tokens end sooner, by the machine's time.
+// CLI-3: on an accelerated clock windows reset sooner.
 func TestAcceleratedClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.Accelerated(3600)
@@ -130,7 +130,7 @@ func TestAcceleratedClock(t *testing.T) {
 	})
 }
 
-// A window that is off is not reported and never full; a paid key has none.
+// A disabled window is not reported and never full; a paid key has no windows.
 func TestNoWindow(t *testing.T) {
 	config := sim.Config{Accounts: []sim.Account{
 		{Name: "a", FiveHour: sim.Window{Off: true, Fill: 5}, Fable: sim.Window{Off: true}},
@@ -160,11 +160,11 @@ func TestCacheReads(t *testing.T) {
 		const session = "X-Claude-Code-Session-Id"
 		usage := func(account string, header ...string) sim.Tokens {
 			got := r.do(account, sim.MessagesPath, plainBody, header...)
-			var answer struct{ Usage sim.Tokens }
-			if err := json.Unmarshal([]byte(got.body), &answer); err != nil {
+			var response struct{ Usage sim.Tokens }
+			if err := json.Unmarshal([]byte(got.body), &response); err != nil {
 				r.Fatal(err)
 			}
-			return answer.Usage
+			return response.Usage
 		}
 		cold := usage("a", session, "s")
 		if cold.CacheRead != 0 || cold.CacheCreation == 0 {
@@ -190,7 +190,7 @@ func TestCacheReads(t *testing.T) {
 	})
 }
 
-// QUO-22, QUO-25: the usage API tells the windows in both shapes.
+// QUO-22, QUO-25: the usage API reports the windows in both shapes.
 func TestUsage(t *testing.T) {
 	config := sim.Config{Accounts: []sim.Account{{
 		Name:     "a",

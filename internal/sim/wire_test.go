@@ -14,7 +14,7 @@ import (
 	"shunt/internal/sim"
 )
 
-// WIRE-10: an answer is coded as the client accepts and the provider is willing, whole, streamed or an error.
+// WIRE-10: every response, plain, streamed or an error, has a content coding that the client accepts and the provider offers.
 func TestEncodings(t *testing.T) {
 	config := oneAccount
 	config.Encodings = []string{"zstd", "br", "gzip"}
@@ -37,9 +37,9 @@ func TestEncodings(t *testing.T) {
 				if got := resp.Header.Get("Content-Encoding"); got != want {
 					r.Errorf("%q: content-encoding %q, want %q", accept, got, want)
 				}
-				answer, err := sim.ReadAnswer(resp)
+				response, err := sim.ReadResponse(resp)
 				if err == nil {
-					err = answer.Verify([]byte(body))
+					err = response.Verify([]byte(body))
 				}
 				if err != nil {
 					r.Errorf("%q: %v", accept, err)
@@ -53,14 +53,14 @@ func TestEncodings(t *testing.T) {
 			r.Fatal(err)
 		}
 		defer resp.Body.Close()
-		if _, err := sim.ReadAnswer(resp); resp.Header.Get("Content-Encoding") != "br" || err == nil || !strings.Contains(err.Error(), "OAuth") {
-			r.Errorf("a coded error: %v", err)
+		if _, err := sim.ReadResponse(resp); resp.Header.Get("Content-Encoding") != "br" || err == nil || !strings.Contains(err.Error(), "OAuth") {
+			r.Errorf("an encoded error: %v", err)
 		}
 	})
 }
 
-// RTE-3: an answer can be made to come compressed all the same.
-func TestEncodedAgainstTheClientsWill(t *testing.T) {
+// RTE-3: a fault can compress a response for a client that does not accept it.
+func TestEncodedFault(t *testing.T) {
 	bubble(t, oneAccount, func(r *rig) {
 		for _, coding := range []string{"gzip", "br", "zstd"} {
 			r.Inject("a", sim.Encoded(coding).Times(1))
@@ -73,7 +73,7 @@ func TestEncodedAgainstTheClientsWill(t *testing.T) {
 	})
 }
 
-// WIRE-11: however a stream is chunked, its bytes are the same; and they depend on nothing but the seed and the request.
+// WIRE-11: the bytes of a stream do not depend on its chunks, only on the seed and the request.
 func TestChunksAndDeterminism(t *testing.T) {
 	var want string
 	for _, chunk := range []int{0, 1, 7, 1000, 1 << 20} {
@@ -95,14 +95,14 @@ func TestChunksAndDeterminism(t *testing.T) {
 	config.Seed = 1
 	bubble(t, config, func(r *rig) {
 		if got := r.do("a", sim.MessagesPath, thinkingBody); got.body == want {
-			r.Error("another seed gives the same answer")
+			r.Error("another seed gives the same response")
 		}
 	})
 }
 
 var thinkingBody = strings.Replace(streamBody, `{`, `{"thinking":{"type":"adaptive"},`, 1)
 
-// Deltas come one by one, at the pace on the clock; a plain answer comes when the last would have.
+// Deltas are sent one by one at the configured pace; a plain response is sent when the last delta would have been.
 func TestPace(t *testing.T) {
 	config := oneAccount
 	config.Output = sim.Range{Min: 40, Max: 40}
@@ -134,12 +134,12 @@ func TestPace(t *testing.T) {
 		start = time.Now()
 		r.do("a", sim.MessagesPath, plainBody).want(r, 200)
 		if got := time.Since(start); got != 12*time.Second {
-			r.Errorf("a plain answer came after %v", got)
+			r.Errorf("a plain response came after %v", got)
 		}
 	})
 }
 
-// What the provider refuses, in the error shape of the API.
+// The provider rejects invalid requests in the error format of the API.
 func TestInvalidRequests(t *testing.T) {
 	bubble(t, oneAccount, func(r *rig) {
 		for _, c := range []struct {
@@ -151,8 +151,8 @@ func TestInvalidRequests(t *testing.T) {
 			{sim.MessagesPath, `{"messages":[{}],"max_tokens":1}`, 400, "model: Field required"},
 			{sim.MessagesPath, `{"model":"claude-x","messages":[],"max_tokens":1}`, 400, "messages: at least one"},
 			{sim.MessagesPath, `{"model":"claude-x","messages":[{}]}`, 400, "max_tokens: Field required"},
-			{sim.MessagesPath, ask("gpt-x"), 404, "model: gpt-x"},
-			{sim.MessagesPath, ask("claude-sonnet-4-5[1m]"), 404, "not_found_error"},
+			{sim.MessagesPath, bodyFor("gpt-x"), 404, "model: gpt-x"},
+			{sim.MessagesPath, bodyFor("claude-sonnet-4-5[1m]"), 404, "not_found_error"},
 			{sim.MessagesPath + "/", plainBody, 404, "not_found_error"},
 			{"/v1/%6dessages", plainBody, 404, "not_found_error"},
 			{"/v1/complete", "", 404, "not_found_error"},
@@ -171,11 +171,11 @@ func TestModels(t *testing.T) {
 	config.Models = []string{"claude-one", "other-two"}
 	bubble(t, config, func(r *rig) {
 		r.do("a", sim.ModelsPath, "").want(r, 200, `"id":"claude-one"`, `"type":"model"`, `"has_more":false`, `"first_id":"claude-one"`, `"last_id":"other-two"`)
-		r.do("a", sim.MessagesPath, ask("other-two")).want(r, 200)
+		r.do("a", sim.MessagesPath, bodyFor("other-two")).want(r, 200)
 	})
 }
 
-// max_tokens bounds an answer, which stays whole.
+// max_tokens limits a response, which is still complete.
 func TestMaxTokens(t *testing.T) {
 	bubble(t, oneAccount, func(r *rig) {
 		body := strings.Replace(plainBody, "1000", "1", 1)
@@ -184,7 +184,7 @@ func TestMaxTokens(t *testing.T) {
 	})
 }
 
-// The newest requests are kept as they came, with what became of them.
+// The most recent requests are recorded as received, with their outcomes.
 func TestRecords(t *testing.T) {
 	config := oneAccount
 	config.Record, config.RecordBodies = 3, true
@@ -217,8 +217,8 @@ func TestRecords(t *testing.T) {
 	})
 }
 
-// A request that outlives its record leaves those of others alone.
-func TestRecordPushedOut(t *testing.T) {
+// A request that ends after its record was replaced does not change other records.
+func TestRecordReplaced(t *testing.T) {
 	config := oneAccount
 	config.Record = 1
 	bubble(t, config, func(r *rig) {
@@ -234,12 +234,12 @@ func TestRecordPushedOut(t *testing.T) {
 	})
 }
 
-// Accounts differ, are the same for the same seed, and must not share a name.
+// Accounts differ from each other, depend on the seed, and must not share a name.
 func TestNew(t *testing.T) {
 	config := sim.Config{Seed: 7, Accounts: []sim.Account{{Name: "a"}, {Name: "b", UUID: "u", Organization: "o"}}}
 	p, again := sim.New(config), sim.New(config)
 	if p.UUID("a") != again.UUID("a") || p.Token("a") != again.Token("a") || p.Token("a") == p.Token("b") {
-		t.Error("accounts are not a matter of the seed")
+		t.Error("accounts do not depend on the seed alone")
 	}
 	if p.UUID("b") != "u" || p.Organization("b") != "o" || fmt.Sprint(p.Accounts()) != "[a b]" {
 		t.Errorf("%v %v %v", p.UUID("b"), p.Organization("b"), p.Accounts())
@@ -251,7 +251,7 @@ func TestNew(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("%s passes", name)
+					t.Errorf("%s does not panic", name)
 				}
 			}()
 			f()

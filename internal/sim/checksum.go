@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// vocabulary holds what JSON must escape and what takes several bytes, so that damage shows.
+// vocabulary includes characters that JSON escapes and multi-byte characters, because those are damaged most easily.
 var vocabulary = strings.Fields(`amber birch cedar delta ember flint grove haven inlet jasper kelp larch maple north
 	onyx pine quartz river slate thorn umber vale willow yarrow zinc naïve 桜 "quoted" back\slash 🦊 tab/slash`)
 
 const wordsPerLine = 8
 
-// proof is a text that proves itself: it names its kind and the digest of the prompt that it answers, numbers its lines
-// and ends with the checksum of everything before the last line.
+// checksummed returns a text that [verify] can check: it starts with its kind and the digest of its prompt, numbers its lines
+// and ends with a checksum of everything before the last line.
 //
 //	[sim text 1f2e3d4c5b6a7988 12]
 //	1 amber birch ...
 //	2 ...
 //	[end 9a8b7c6d]
-func proof(kind, digest string, words int, rng *rand.Rand) string {
+func checksummed(kind, digest string, words int, rng *rand.Rand) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[sim %s %s %d]", kind, digest, words)
 	for i := range words {
@@ -36,22 +36,22 @@ func proof(kind, digest string, words int, rng *rand.Rand) string {
 	return b.String()
 }
 
-// verify says what is wrong with a proof that should be of the kind and answer the prompt of the digest.
+// verify returns an error unless text is a complete [checksummed] text of the kind, for the prompt with the digest.
 func verify(text, kind, digest string) error {
 	var gotKind, gotDigest string
 	var words int
 	if _, err := fmt.Sscanf(text, "[sim %s %s %d]", &gotKind, &gotDigest, &words); err != nil {
-		return errors.New("its first line is damaged")
+		return errors.New("first line is damaged")
 	}
 	switch {
 	case gotKind != kind:
-		return fmt.Errorf("%s where %s should be", gotKind, kind)
+		return fmt.Errorf("got %s, want %s", gotKind, kind)
 	case gotDigest != digest:
-		return errors.New("it answers another prompt, or the prompt was changed on the way")
+		return errors.New("it belongs to another prompt, or the prompt was changed on the way")
 	}
 	lines := strings.Split(text, "\n")
 	if len(lines) < 2 {
-		return errors.New("it ends in its first line")
+		return errors.New("only the first line is there")
 	}
 	for i, line := range lines[1 : len(lines)-1] {
 		if !strings.HasPrefix(line, fmt.Sprintf("%d ", i+1)) {
@@ -60,12 +60,12 @@ func verify(text, kind, digest string) error {
 	}
 	end := lines[len(lines)-1]
 	if sum := crc32.ChecksumIEEE([]byte(strings.TrimSuffix(text, end))); end != fmt.Sprintf("[end %08x]", sum) {
-		return errors.New("its checksum does not match: it is incomplete or mixed with another")
+		return errors.New("checksum mismatch: the text is incomplete or mixed with another")
 	}
 	return nil
 }
 
-// pieces cuts a text after every n words.
+// pieces splits a text after every n words.
 func pieces(text string, n int) (list []string) {
 	start, words := 0, 0
 	for i := range len(text) {

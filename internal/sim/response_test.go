@@ -13,8 +13,8 @@ import (
 	"shunt/internal/sim"
 )
 
-// answerTo is what a provider answers to the body, as it goes over the wire.
-func answerTo(tb testing.TB, body string) (contentType string, data []byte) {
+// responseTo returns a provider's response to the body, as sent over the wire.
+func responseTo(tb testing.TB, body string) (contentType string, data []byte) {
 	tb.Helper()
 	p := sim.New(sim.Config{Output: sim.Range{Min: 20, Max: 20}, Accounts: []sim.Account{{Name: "key", APIKey: "sk-paid"}}})
 	w := httptest.NewRecorder()
@@ -28,23 +28,23 @@ func answerTo(tb testing.TB, body string) (contentType string, data []byte) {
 	return w.Header().Get("Content-Type"), w.Body.Bytes()
 }
 
-func readAnswer(contentType string, data []byte) (sim.Answer, error) {
-	return sim.ReadAnswer(&http.Response{
+func readResponse(contentType string, data []byte) (sim.Response, error) {
+	return sim.ReadResponse(&http.Response{
 		StatusCode: 200,
 		Header:     http.Header{"Content-Type": {contentType}},
 		Body:       io.NopCloser(bytes.NewReader(data)),
 	})
 }
 
-// Every form of an answer says the same, and every beginning of a stream is known to be one.
-func TestReadAnswer(t *testing.T) {
-	streamType, stream := answerTo(t, thinkingBody)
-	plainType, plain := answerTo(t, strings.Replace(thinkingBody, `"stream":true,`, "", 1))
-	fromStream, err := readAnswer(streamType, stream)
+// Streamed and plain responses have the same content, and every prefix of a stream is detected as truncated.
+func TestReadResponse(t *testing.T) {
+	streamType, stream := responseTo(t, thinkingBody)
+	plainType, plain := responseTo(t, strings.Replace(thinkingBody, `"stream":true,`, "", 1))
+	fromStream, err := readResponse(streamType, stream)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fromPlain, err := readAnswer(plainType, plain)
+	fromPlain, err := readResponse(plainType, plain)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,27 +61,27 @@ func TestReadAnswer(t *testing.T) {
 	swapped := fromPlain
 	swapped.Text, swapped.Thinking = swapped.Thinking, swapped.Text
 	if swapped.Verify([]byte(thinkingBody)) == nil {
-		t.Error("thinking passes for text")
+		t.Error("thinking verifies as text")
 	}
 	if fromPlain.Verify([]byte(strings.Replace(thinkingBody, "hello", "hullo", 1))) == nil {
-		t.Error("the answer verifies for another prompt")
+		t.Error("the response verifies for another prompt")
 	}
 	for n := range stream {
-		if _, err := readAnswer(streamType, stream[:n]); !errors.Is(err, sim.ErrCut) {
-			t.Fatalf("cut after %d of %d bytes: %v", n, len(stream), err)
+		if _, err := readResponse(streamType, stream[:n]); !errors.Is(err, sim.ErrTruncated) {
+			t.Fatalf("truncated after %d of %d bytes: %v", n, len(stream), err)
 		}
 	}
 }
 
-// Whatever arrives, an answer that verifies is the one that was sent.
-func FuzzReadAnswer(f *testing.F) {
-	contentType, data := answerTo(f, streamBody)
-	want, err := readAnswer(contentType, data)
+// A response that verifies is the one that was sent.
+func FuzzReadResponse(f *testing.F) {
+	contentType, data := responseTo(f, streamBody)
+	want, err := readResponse(contentType, data)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(true, data)
-	_, plain := answerTo(f, plainBody)
+	_, plain := responseTo(f, plainBody)
 	f.Add(false, plain)
 	f.Add(true, []byte("event: message_start\ndata: {\"type\":\"message_start\"}\n\n"))
 	f.Add(true, []byte(": comment\n\nevent: error\ndata: {\"type\":\"error\"}\n\n"))
@@ -90,28 +90,28 @@ func FuzzReadAnswer(f *testing.F) {
 		if stream {
 			contentType = "text/event-stream"
 		}
-		got, err := readAnswer(contentType, data)
+		got, err := readResponse(contentType, data)
 		if err == nil && got.Verify([]byte(streamBody)) == nil && got.Text != want.Text {
-			t.Errorf("%q passes for %q", got.Text, want.Text)
+			t.Errorf("%q verifies as %q", got.Text, want.Text)
 		}
 	})
 }
 
-// Quantiles are those of the durations that were seen.
+// Quantiles are computed from the recorded durations.
 func TestLatency(t *testing.T) {
 	bubble(t, oneAccount, func(r *rig) {
 		for d := time.Second; d <= 4*time.Second; d += time.Second {
 			r.Inject("a", sim.SlowHeaders(d).Times(1))
 		}
-		c := (&gateway{rig: r}).coder()
-		c.Turns = 4
-		report := c.Run(r.Context())
+		s := (&gateway{rig: r}).session()
+		s.Turns = 4
+		report := s.Run(r.Context())
 		l := report.FirstByte
 		if l.Count != 4 || l.Max != 4*time.Second || l.Quantile(0) != time.Second || l.Quantile(0.5) != 2*time.Second || l.Quantile(1) != 4*time.Second {
 			r.Errorf("%+v", l)
 		}
 		if got := (sim.Latency{}).Quantile(0.5); got != 0 {
-			r.Errorf("without any duration: %v", got)
+			r.Errorf("without durations: %v", got)
 		}
 	})
 }
