@@ -29,86 +29,86 @@ type Options struct {
 // Run runs the demo until ctx ends or Out cannot be written to. It returns an error if a simulated session saw a failure,
 // because that is what shunt is there to prevent (CLI-3).
 func Run(ctx context.Context, o Options) error {
-	st, err := openStage(o)
+	s, err := openSimulation(o)
 	if err != nil {
 		return err
 	}
-	err = st.play(ctx, newScreen(o))
-	return errors.Join(err, st.close())
+	err = s.run(ctx, newScreen(o))
+	return errors.Join(err, s.close())
 }
 
-// play shows the demo on the screen until ctx ends, and then a summary.
-func (s *stage) play(ctx context.Context, screen screen) error {
+// run shows the demo on the screen until ctx ends, and then the results.
+func (s *simulation) run(ctx context.Context, screen screen) error {
 	// The sessions end before the gateway does, so that none of them sees it shut down.
-	playing, endPlay := context.WithCancel(ctx)
-	serving, endServing := context.WithCancel(context.WithoutCancel(ctx))
-	defer endServing()
+	running, stopWorkers := context.WithCancel(ctx)
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServing()
 	served := make(chan error, 1)
 	go func() {
 		served <- s.app.Run(serving, s.listener, nil)
-		endPlay()
+		stopWorkers()
 	}()
-	var players sync.WaitGroup
-	players.Go(func() { s.haveAccidents(playing) })
+	var workers sync.WaitGroup
+	workers.Go(func() { s.runIncidents(running) })
 	for n := range s.options.Sessions {
-		players.Go(func() { s.session(playing, n+1) })
+		workers.Go(func() { s.session(running, n+1) })
 	}
 
 	began := time.Now()
 	shown := screen.open(s.intro())
-	for shown == nil && wait(playing, screen.interval()) {
+	for shown == nil && wait(running, screen.interval()) {
 		shown = screen.show(s.frame(began))
 	}
 	last := s.frame(began)
-	endPlay()
-	players.Wait()
-	endServing()
+	stopWorkers()
+	workers.Wait()
+	stopServing()
 	err := errors.Join(shown, <-served)
 	if shown == nil {
-		err = errors.Join(err, screen.close(last, s.outro(last)))
+		err = errors.Join(err, screen.close(last, s.results(last)))
 	}
-	return errors.Join(err, s.story.verdict())
+	return errors.Join(err, s.timeline.err())
 }
 
-func (s *stage) frame(began time.Time) *frame {
+func (s *simulation) frame(began time.Time) *frame {
 	now := s.clock.Now()
 	f := &frame{
-		speed: s.options.Speed, lasted: time.Since(began), simulated: now.Sub(s.story.began),
+		speed: s.options.Speed, lasted: time.Since(began), simulated: now.Sub(s.timeline.began),
 		accounts: standings(s.app, now), refreshes: s.provider.Counters("").Refreshes,
 	}
-	s.story.fill(f)
+	s.timeline.fill(f)
 	return f
 }
 
-func (s *stage) intro() []string {
+func (s *simulation) intro() []string {
 	return []string{
 		fmt.Sprintf("shunt demo: three simulated accounts, %s, %s.", counted(s.options.Sessions, "session"), pace(s.options.Speed)),
-		"Join in with a real Claude Code (its answers are simulated, too):",
+		"To join with a real Claude Code (its responses are simulated too):",
 		"  export ANTHROPIC_BASE_URL=" + s.url,
 		"  export ANTHROPIC_AUTH_TOKEN=any",
-		"Dashboard: " + s.url + "/admin with the token " + s.adminToken,
-		"Edit " + s.configFile + " and watch. Ctrl-C ends the demo.",
+		"Dashboard: " + s.url + "/admin, token " + s.adminToken,
+		"To try other settings, edit " + s.configFile + ". Ctrl-C stops the demo.",
 		"",
 	}
 }
 
-// pace is a speed in words.
+// pace describes a speed.
 func pace(speed float64) string {
 	if speed == 1 {
 		return "at real speed"
 	}
-	return fmt.Sprintf("%g times as fast", speed)
+	return fmt.Sprintf("at %g times real speed", speed)
 }
 
-// outro sums up. It is called when the gateway has shut down, so that its numbers are final.
-func (s *stage) outro(last *frame) []string {
-	s.story.fill(last)
+// results returns the final totals. The gateway must have ended, so that no request is missing.
+func (s *simulation) results(last *frame) []string {
+	s.timeline.fill(last)
 	lines := []string{
-		fmt.Sprintf("That was %s simulated in %s: %s.", roughly(last.simulated.Round(time.Second)), roughly(last.lasted.Round(time.Second)), last.totals()),
+		fmt.Sprintf("Simulated %s in %s: %s.", roughly(last.simulated.Round(time.Second)), roughly(last.lasted.Round(time.Second)), last.totals()),
 	}
 	for _, a := range last.accounts {
 		served := last.served[a.name]
-		lines = append(lines, fmt.Sprintf("  %s answered %s with %s tokens.", a.name, counted(served.requests, "request"), amount(served.tokens)))
+		lines = append(lines, fmt.Sprintf("  %s served %s with %s tokens.", a.name, counted(served.requests, "request"), amount(served.tokens)))
 	}
 	return lines
 }

@@ -63,11 +63,11 @@ func TestRun(t *testing.T) {
 	for _, want := range []string{
 		`(?m)^  export ANTHROPIC_BASE_URL=http://127\.0\.0\.1:\d+$`,
 		`(?m)^  export ANTHROPIC_AUTH_TOKEN=any$`,
-		`(?m)^That was .* simulated.*, none failed, `,
-		`(?m)^  cedar answered \d+ requests? with `,
+		`(?m)^Simulated .*, none failed, `,
+		`(?m)^  cedar served \d+ requests? with `,
 	} {
 		if !regexp.MustCompile(want).MatchString(text.String()) {
-			t.Errorf("no line like %s", want)
+			t.Errorf("no line matches %s", want)
 		}
 	}
 	last := totals.FindAllStringSubmatch(text.String(), -1)
@@ -75,7 +75,7 @@ func TestRun(t *testing.T) {
 		t.Fatalf("no totals in:\n%s", text.String())
 	}
 	served := 0
-	for _, m := range regexp.MustCompile(`(?m)^  \w+ answered (\d+) request`).FindAllStringSubmatch(text.String(), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^  \w+ served (\d+) request`).FindAllStringSubmatch(text.String(), -1) {
 		n, _ := strconv.Atoi(m[1])
 		served += n
 	}
@@ -90,17 +90,17 @@ func TestRun(t *testing.T) {
 // CLI-3: a session that sees a failure makes the demo fail.
 func TestRunReportsFailure(t *testing.T) {
 	checkLeftovers(t)
-	st, err := openStage(Options{Speed: 100, Sessions: 1, LogLevel: slog.LevelError})
+	s, err := openSimulation(Options{Speed: 100, Sessions: 1, LogLevel: slog.LevelError})
 	if err != nil {
 		t.Fatal(err)
 	}
-	st.provider.Inject("", sim.Failure(400, "invalid_request_error", "the provider's own words"))
+	s.provider.Inject("", sim.Failure(400, "invalid_request_error", "bad request from the test"))
 	ctx, cancel := context.WithCancel(t.Context())
-	err = st.play(ctx, &untilFailure{end: cancel})
-	if err == nil || !strings.Contains(err.Error(), "the provider's own words") {
-		t.Errorf("the verdict is %v", err)
+	err = s.run(ctx, &untilFailure{end: cancel})
+	if err == nil || !strings.Contains(err.Error(), "bad request from the test") {
+		t.Errorf("err = %v", err)
 	}
-	if err := st.close(); err != nil {
+	if err := s.close(); err != nil {
 		t.Error(err)
 	}
 }
@@ -123,7 +123,7 @@ func (s *untilFailure) close(*frame, []string) error { return nil }
 
 // The seed gives the first nine sessions their homes on the three accounts in turn.
 func TestSeed(t *testing.T) {
-	provider := sim.New(sim.Config{Seed: seed, Accounts: stageAccounts(1)})
+	provider := sim.New(sim.Config{Seed: seed, Accounts: demoAccounts(1)})
 	var members []pool.Member
 	for _, name := range provider.Accounts() {
 		members = append(members, pool.NewMember(pool.Account{Name: name, Key: identity.OfAccount("claude", provider.UUID(name), "")}, &pool.Health{}))

@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// mood is how a piece of text is meant; on a terminal it becomes a color.
-type mood uint8
+// style is the meaning of a piece of text, which a terminal shows as a color.
+type style uint8
 
 const (
-	plain mood = iota
+	plain style = iota
 	faint
 	strong
 	good
@@ -20,22 +20,22 @@ const (
 	bad
 )
 
-// colors are the moods' SGR parameters.
+// colors are the SGR parameters of the styles.
 var colors = [...]string{faint: "2", strong: "1", good: "32", warn: "33", bad: "31"}
 
-// line is one line of a view. Every rune in it is one column wide.
+// line is a line of a view. Every rune in it is one column wide.
 type line []span
 
 type span struct {
-	text string
-	mood mood
+	text  string
+	style style
 }
 
-func (l *line) put(m mood, text string) { *l = append(*l, span{text, m}) }
+func (l *line) put(m style, text string) { *l = append(*l, span{text, m}) }
 
-func (l *line) putf(m mood, format string, args ...any) { l.put(m, fmt.Sprintf(format, args...)) }
+func (l *line) putf(m style, format string, args ...any) { l.put(m, fmt.Sprintf(format, args...)) }
 
-// clip shortens the line to a width in columns, and takes white space off its end.
+// clip shortens the line to a width in columns and trims spaces from its end.
 func (l line) clip(width int) line {
 	var clipped line
 	for _, s := range l {
@@ -63,22 +63,22 @@ func (l line) width() int {
 	return width
 }
 
-// text is the line as written to a terminal that shows colors, or to one that does not.
+// text returns the line with or without colors.
 func (l line) text(color bool) string {
 	var b strings.Builder
 	for _, s := range l {
-		if !color || s.mood == plain {
+		if !color || s.style == plain {
 			b.WriteString(s.text)
 			continue
 		}
-		fmt.Fprintf(&b, "\x1b[%sm%s\x1b[0m", colors[s.mood], s.text)
+		fmt.Fprintf(&b, "\x1b[%sm%s\x1b[0m", colors[s.style], s.text)
 	}
 	return b.String()
 }
 
 func columns(text string) int { return utf8.RuneCountInString(text) }
 
-// wrap breaks a text between words into lines of at most width columns; only a longer word makes a longer line.
+// wrap breaks a text into lines of at most width columns, except for longer words.
 func wrap(text string, width int) []string {
 	var lines []string
 	current := ""
@@ -96,7 +96,7 @@ func wrap(text string, width int) []string {
 	return append(lines, current)
 }
 
-// bar is a fraction as a bar of a width in columns, in two parts: what is filled, and the rest.
+// bar draws a fraction as a bar of a width in columns, in two parts.
 func bar(fraction float64, width int) (filled, rest string) {
 	const eighths = " ▏▎▍▌▋▊▉"
 	n := int(min(max(fraction, 0), 1) * float64(8*width))
@@ -107,10 +107,10 @@ func bar(fraction float64, width int) (filled, rest string) {
 	return filled, strings.Repeat("·", width-columns(filled))
 }
 
-// percent rounds down, so that nothing looks used up before it is.
+// percent rounds down, so that a window does not look used up before it is.
 func percent(fraction float64) string { return fmt.Sprintf("%d%%", int(math.Floor(fraction*100+1e-6))) }
 
-// short is a duration in its largest unit, rounded up: three columns below a hundred of them.
+// short formats a duration in its largest unit, rounded up, in three columns below 100 days.
 func short(d time.Duration) string {
 	for _, u := range units {
 		if d > u.limit {
@@ -120,7 +120,7 @@ func short(d time.Duration) string {
 	return "0s"
 }
 
-// roughly is a duration in its two largest units, rounded down.
+// roughly formats a duration in its two largest units, rounded down.
 func roughly(d time.Duration) string {
 	for i, u := range units[:len(units)-1] {
 		if d >= u.size {
@@ -131,7 +131,7 @@ func roughly(d time.Duration) string {
 	return fmt.Sprintf("%ds", max(d, 0)/time.Second)
 }
 
-// units are those of time, each shown by [short] for durations above its limit.
+// units are units of time; [short] uses each for durations above its limit.
 var units = []struct {
 	name        string
 	size, limit time.Duration
@@ -142,7 +142,7 @@ var units = []struct {
 	{"s", time.Second, 0},
 }
 
-// amount is a number of tokens, in at most five columns below 100 thousand million.
+// amount formats a number of tokens, in at most six columns below 10^12.
 func amount(n int64) string {
 	for _, unit := range []struct {
 		name string

@@ -13,9 +13,9 @@ import (
 // screen shows the demo.
 type screen interface {
 	open(intro []string) error
-	interval() time.Duration // between two frames
+	interval() time.Duration // between frames
 	show(*frame) error
-	close(last *frame, outro []string) error
+	close(last *frame, results []string) error
 }
 
 func newScreen(o Options) screen {
@@ -25,10 +25,10 @@ func newScreen(o Options) screen {
 	return &printer{out: o.Out}
 }
 
-// printer is a screen for a file or a pipe: one line a frame.
+// printer is a screen for a file or a pipe: it prints each frame as a line.
 type printer struct {
 	out  *os.File
-	last time.Duration // the accounts' time at the last frame
+	last time.Duration // time on the demo's clock at the last frame
 }
 
 func (p *printer) interval() time.Duration { return 3 * time.Second }
@@ -41,8 +41,8 @@ func (p *printer) show(f *frame) error {
 	return p.print(f.summary(since))
 }
 
-func (p *printer) close(_ *frame, outro []string) error {
-	return p.print(append([]string{""}, outro...)...)
+func (p *printer) close(_ *frame, results []string) error {
+	return p.print(append([]string{""}, results...)...)
 }
 
 func (p *printer) print(text ...string) error {
@@ -50,18 +50,18 @@ func (p *printer) print(text ...string) error {
 	return err
 }
 
-// terminal is a screen that draws each frame over the one before. What was on the terminal before the demo stays there,
-// unless the terminal is resized: then nobody can tell where the old lines are, and it is cleared.
+// terminal is a screen that draws each frame over the one before. It clears the terminal only after a resize, when the position
+// of the old lines is unknown.
 type terminal struct {
 	out           *os.File
 	color         bool
 	intro         []string
-	width, height int // at the last frame; 0 = there was none
+	width, height int // at the last frame; 0 before the first
 	rows          int // of the last frame
 }
 
-// usualWidth and usualHeight are those of a terminal that does not tell its size.
-const usualWidth, usualHeight = 80, 24
+// defaultWidth and defaultHeight are for a terminal that does not report its size.
+const defaultWidth, defaultHeight = 80, 24
 
 const (
 	hideCursor = "\x1b[?25l"
@@ -71,7 +71,7 @@ const (
 	eraseBelow = "\x1b[J"
 )
 
-// interval is short enough for bars that seem to move.
+// interval is short enough for bars to move smoothly.
 func (t *terminal) interval() time.Duration { return 200 * time.Millisecond }
 
 func (t *terminal) open(intro []string) error {
@@ -83,22 +83,21 @@ func (t *terminal) open(intro []string) error {
 func (t *terminal) show(f *frame) error {
 	width, height, err := term.GetSize(int(t.out.Fd()))
 	if err != nil || width <= 0 || height <= 0 {
-		width, height = usualWidth, usualHeight
+		width, height = defaultWidth, defaultHeight
 	}
 	_, err = t.out.Write(t.draw(f, width, height))
 	return err
 }
 
-// draw is the output that puts f in the place of the last frame on a terminal of that size. The cursor rests in the row
-// below the frame.
+// draw returns the output that replaces the last frame with f. It leaves the cursor in the row below the frame.
 func (t *terminal) draw(f *frame, width, height int) []byte {
 	var b bytes.Buffer
 	intro, room := 0, height-1
 	for _, text := range t.intro {
 		intro += max(1, (columns(text)+width-1)/width)
 	}
-	roomy := room-intro >= leastRows
-	if roomy { // the intro stays in view
+	roomy := room-intro >= minRows
+	if roomy { // keep the intro visible
 		room -= intro
 	}
 	switch resized := t.width != 0 && (t.width != width || t.height != height); {
@@ -118,13 +117,13 @@ func (t *terminal) draw(f *frame, width, height int) []byte {
 	return b.Bytes()
 }
 
-// leastRows is what a frame with a few events takes.
-const leastRows = 12
+// minRows is the height of a frame with a few events.
+const minRows = 12
 
-func (t *terminal) close(last *frame, outro []string) error {
+func (t *terminal) close(last *frame, results []string) error {
 	if err := t.show(last); err != nil {
 		return err
 	}
-	_, err := t.out.WriteString(showCursor + strings.Join(outro, "\n") + "\n")
+	_, err := t.out.WriteString(showCursor + strings.Join(results, "\n") + "\n")
 	return err
 }

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"strings"
 	"time"
 
 	"shunt/internal/app"
@@ -10,38 +11,41 @@ import (
 const (
 	fiveHour = iota
 	sevenDay
-	fableWeek
+	fableWindow
 	windows
 )
 
-// windowWords are the windows in sentences.
-var windowWords = [windows]string{"5h window", "week", "Fable week"}
+// windowNames and windowLabels are the windows in sentences and in a state.
+var (
+	windowNames  = [windows]string{"5h window", "7d window", "Fable window"}
+	windowLabels = [windows]string{"5h", "7d", "Fable"}
+)
 
-// standing is how an account stands in the pool.
+// standing describes an account's state in the pool.
 type standing struct {
 	name             string
 	disabled, unseen bool
 	windows          [windows]gauge
 
-	// For requests that are not for Fable, and for those that are.
+	// For requests to other models, and for Fable requests.
 	near, fableNear         bool
 	rejected, fableRejected bool
-	cooldown, fableCooldown time.Duration // what is left; zero = not cooled
-	cause                   string        // of cooldown
+	cooldown, fableCooldown time.Duration // time left; zero = not cooling down
+	cause                   string        // of the cooldown
 }
 
-// gauge is what is known of a window.
+// gauge describes a window's usage.
 type gauge struct {
 	known    bool
-	used     float64       // fraction
-	soft     float64       // the fraction from which sessions leave the account
-	rejected bool          // the provider refuses because of it
+	used     float64       // fraction of the window
+	soft     float64       // soft threshold: the fraction at which sessions leave the account
+	rejected bool          // the provider rejects requests because of it
 	resetIn  time.Duration // zero = unknown
 }
 
 func (g *gauge) near() bool { return g.rejected || g.known && g.used >= g.soft }
 
-// standings are the accounts of the demo's pool in listed order.
+// standings returns the accounts of the demo's pool in listed order.
 func standings(a *app.App, now time.Time) []standing {
 	var all []standing
 	for _, p := range a.Pool(providerName) {
@@ -53,7 +57,7 @@ func standings(a *app.App, now time.Time) []standing {
 		}
 		governing, weekly := p.Quota.Governing(false), p.Quota.Weekly(true)
 		shown := append(governing[:], weekly)
-		if weekly == governing[sevenDay] { // nothing is known of the Fable week
+		if weekly == governing[sevenDay] { // the Fable window is unknown
 			shown = governing[:]
 		}
 		for i, w := range shown {
@@ -69,36 +73,40 @@ func standings(a *app.App, now time.Time) []standing {
 	return all
 }
 
-// state is the standing in one or two words, at most [stateWidth] wide, and how good it is.
-func (s *standing) state() (string, mood) {
+// state describes the standing in at most [stateWidth] columns.
+func (s *standing) state() (string, style) {
 	switch {
 	case s.disabled:
 		return "disabled", faint
-	case s.cooldown > 0 && s.cause == "rejected":
-		return "rejected " + short(s.cooldown), bad
 	case s.cooldown > 0:
-		return "cooling " + short(s.cooldown), bad
+		return "cooling down " + short(s.cooldown), bad
 	case s.rejected:
-		return "rejected", bad
+		return s.nearLimit(), bad
 	case s.near:
-		return "near quota", warn
-	case s.fableRejected || s.fableCooldown > 0:
-		return "Fable rejected", warn
-	case s.fableNear:
-		return "Fable near", warn
+		return s.nearLimit(), warn
+	case s.fableNear || s.fableRejected || s.fableCooldown > 0:
+		return "near limit " + windowLabels[fableWindow], warn
 	case s.unseen:
-		return "unseen", faint
+		return "not seen yet", faint
 	}
 	return "ok", good
 }
 
-const stateWidth = len("Fable rejected")
+const stateWidth = len("cooling down 59m")
 
-// nearWindow is the window because of which the account should be left, for a request of that kind; -1 if there is none.
+// nearLimit names the window that is near its limit, if it is known.
+func (s *standing) nearLimit() string {
+	if w := s.nearWindow(false); w >= 0 {
+		return "near limit " + windowLabels[w]
+	}
+	return "near limit"
+}
+
+// nearWindow returns the window because of which sessions should leave the account, or -1.
 func (s *standing) nearWindow(fable bool) int {
 	weekly := sevenDay
-	if fable && s.windows[fableWeek].known {
-		weekly = fableWeek
+	if fable && s.windows[fableWindow].known {
+		weekly = fableWindow
 	}
 	for _, w := range [...]int{fiveHour, weekly} {
 		if s.windows[w].near() {
@@ -107,3 +115,5 @@ func (s *standing) nearWindow(fable bool) int {
 	}
 	return -1
 }
+
+func isFable(model string) bool { return strings.Contains(strings.ToLower(model), "fable") }

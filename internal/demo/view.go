@@ -8,48 +8,48 @@ import (
 	"time"
 )
 
-// frame is all that a moment of the demo has to show.
+// frame is what the demo shows at one moment.
 type frame struct {
 	speed             float64
-	lasted, simulated time.Duration // since the start, in real time and in the accounts'
+	lasted, simulated time.Duration // since the start, in real time and on the demo's clock
 
-	accounts          []standing
-	served            map[string]served // by account
-	seats             map[string][]int  // which sessions it answered last
-	simulatedSessions int               // whose numbers come first
-	events            []event           // oldest first
-	answers           int
-	failures          int // as the sessions saw them
-	moves             int
-	refreshes         int64
+	accounts     []standing
+	served       map[string]usage // by account
+	sessionsAt   map[string][]int // sessions by the account that served them last
+	numSimulated int              // number of simulated sessions; higher numbers are real clients
+	events       []event          // oldest first
+	requests     int
+	failures     int // failed requests of simulated sessions
+	moves        int
+	refreshes    int64
 }
 
-// layout is which columns the table of accounts has besides names, states, bars and percentages.
+// layout selects the columns of the table of accounts besides name, state, bars and percentages.
 type layout struct {
-	reset            int // columns of the countdown; 0 = none
+	reset            int // width of the countdown; 0 = none
 	requests, tokens bool
-	leastBar         int // columns of a bar, without which a poorer layout is the better one
+	minBar           int // smallest width of a bar for which to use this layout
 }
 
-// layouts are the tables to choose from, the richest first.
+// layouts are in order of preference.
 var layouts = []layout{
-	{reset: 7, requests: true, tokens: true, leastBar: 10},
-	{reset: 3, requests: true, tokens: true, leastBar: 4},
-	{reset: 3, requests: true, leastBar: 4},
-	{requests: true, leastBar: 4},
-	{leastBar: 0},
+	{reset: 7, requests: true, tokens: true, minBar: 10},
+	{reset: 3, requests: true, tokens: true, minBar: 4},
+	{reset: 3, requests: true, minBar: 4},
+	{requests: true, minBar: 4},
+	{minBar: 0},
 }
 
 const (
-	widestBar     = 18
+	maxBar        = 18
 	percentWidth  = 4
 	requestsWidth = 5
 	tokensWidth   = 6
-	mostEvents    = 10 // lines
+	maxEvents     = 10 // lines
 	eventIndent   = 8
 )
 
-// block is the width of one window.
+// block returns the width of a window's columns.
 func (t *layout) block(bar int) int {
 	width := bar + 1 + percentWidth
 	if t.reset > 0 {
@@ -58,7 +58,7 @@ func (t *layout) block(bar int) int {
 	return width
 }
 
-// width is that of a row.
+// width returns the width of a row.
 func (t *layout) width(name, bar int) int {
 	width := name + 1 + stateWidth + windows*(1+t.block(bar)) + (windows - 1)
 	if t.requests {
@@ -70,26 +70,26 @@ func (t *layout) width(name, bar int) int {
 	return width
 }
 
-// fit chooses a layout and the width of its bars for a width in columns.
+// fit returns the layout and the width of its bars for a width in columns.
 func fit(width, name int) (layout, int) {
 	for _, t := range layouts {
-		if bar := min((width-t.width(name, 0))/windows, widestBar); bar >= t.leastBar {
+		if bar := min((width-t.width(name, 0))/windows, maxBar); bar >= t.minBar {
 			return t, bar
 		}
 	}
 	return layouts[len(layouts)-1], 0
 }
 
-// view draws the frame in a width and a height in columns and rows. The number of lines depends on the height and the
-// number of accounts only, so that nothing jumps while events come in.
+// view draws the frame for a size in columns and rows. The number of lines depends only on the height and the number of
+// accounts, so that nothing jumps when events are added.
 func (f *frame) view(width, height int) []line {
 	lines := []line{f.title()}
 	lines = append(lines, f.table(width)...)
-	lines = append(lines, f.seatsLine())
-	// Besides the events there are a blank line above and one below them, and the totals.
-	if room := min(height-len(lines)-3, mostEvents); room > 0 {
+	lines = append(lines, f.sessionsLine())
+	// Events need a blank line above and below, and the totals a line.
+	if room := min(height-len(lines)-3, maxEvents); room > 0 {
 		lines = append(lines, line{})
-		lines = append(lines, f.story(width, room)...)
+		lines = append(lines, f.eventLines(width, room)...)
 		lines = append(lines, line{})
 	}
 	lines = append(lines, f.totalsLine())
@@ -133,35 +133,35 @@ func (f *frame) table(width int) []line {
 	return lines
 }
 
-// seatsLine says where the sessions are.
-func (f *frame) seatsLine() (l line) {
+// sessionsLine shows which account serves each session.
+func (f *frame) sessionsLine() (l line) {
 	l.put(faint, "sessions at ")
 	for i, a := range f.accounts {
 		if i > 0 {
 			l.put(faint, ", ")
 		}
 		l.put(faint, a.name+" ")
-		switch seats := f.seats[a.name]; {
-		case len(seats) == 0:
+		switch sessionsAt := f.sessionsAt[a.name]; {
+		case len(sessionsAt) == 0:
 			l.put(plain, "-")
-		case f.simulatedSessions > mostNamed:
-			l.put(plain, strconv.Itoa(len(seats)))
+		case f.numSimulated > maxNamed:
+			l.put(plain, strconv.Itoa(len(sessionsAt)))
 		default:
-			l.put(plain, f.names(seats))
+			l.put(plain, f.names(sessionsAt))
 		}
 	}
 	return l
 }
 
-// mostNamed is how many sessions are shown by their numbers, not only counted.
-const mostNamed = 9
+// maxNamed is the largest number of simulated sessions for which the view shows numbers instead of counts.
+const maxNamed = 9
 
-// names are sessions in a few characters each.
+// names lists sessions in a few characters each.
 func (f *frame) names(sessions []int) string {
 	names := make([]string, len(sessions))
 	for i, n := range sessions {
 		names[i] = strconv.Itoa(n)
-		if n > f.simulatedSessions {
+		if n > f.numSimulated {
 			names[i] = "you"
 		}
 	}
@@ -169,9 +169,9 @@ func (f *frame) names(sessions []int) string {
 }
 
 func (f *frame) row(a *standing, t layout, name, barWidth int) (l line) {
-	state, mood := a.state()
+	state, style := a.state()
 	l.putf(strong, "%-*s ", name, a.name)
-	l.putf(mood, "%-*s", stateWidth, state)
+	l.putf(style, "%-*s", stateWidth, state)
 	for w := range a.windows {
 		g := &a.windows[w]
 		if w > 0 {
@@ -183,9 +183,9 @@ func (f *frame) row(a *standing, t layout, name, barWidth int) (l line) {
 			continue
 		}
 		filled, rest := bar(g.used, barWidth)
-		l.put(g.mood(), " "+filled)
+		l.put(g.style(), " "+filled)
 		l.put(faint, rest)
-		l.putf(g.mood(), " %*s", percentWidth, percent(g.used))
+		l.putf(g.style(), " %*s", percentWidth, percent(g.used))
 		switch t.reset {
 		case 0:
 		case 3:
@@ -204,10 +204,10 @@ func (f *frame) row(a *standing, t layout, name, barWidth int) (l line) {
 	return l
 }
 
-// warnAt is the fraction from which a gauge is worth a look.
+// warnAt is the fraction at which a gauge turns yellow.
 const warnAt = 0.8
 
-func (g *gauge) mood() mood {
+func (g *gauge) style() style {
 	switch {
 	case g.near():
 		return bad
@@ -217,17 +217,17 @@ func (g *gauge) mood() mood {
 	return good
 }
 
-// fresh is how long an event is highlighted, in real time.
-const fresh = 3 * time.Second
+// highlightFor is the time for which an event is highlighted, in real time.
+const highlightFor = 3 * time.Second
 
-// story is the newest events that fit into a number of rows, oldest first, and blank lines to fill it.
-func (f *frame) story(width, rows int) []line {
+// eventLines returns the latest events that fit into a number of rows, oldest first, followed by blank lines.
+func (f *frame) eventLines(width, rows int) []line {
 	var lines []line
 	for _, e := range slices.Backward(f.events) {
-		var told []line
-		mood := e.mood
-		if mood == plain && f.simulated-e.at < time.Duration(f.speed*float64(fresh)) {
-			mood = strong
+		var wrapped []line
+		style := e.style
+		if style == plain && f.simulated-e.at < time.Duration(f.speed*float64(highlightFor)) {
+			style = strong
 		}
 		for i, text := range wrap(e.text, max(width-eventIndent, 20)) {
 			var l line
@@ -236,13 +236,13 @@ func (f *frame) story(width, rows int) []line {
 			} else {
 				l.putf(plain, "%*s", eventIndent, "")
 			}
-			l.put(mood, text)
-			told = append(told, l)
+			l.put(style, text)
+			wrapped = append(wrapped, l)
 		}
-		if len(lines)+len(told) > rows {
+		if len(lines)+len(wrapped) > rows {
 			break
 		}
-		lines = append(told, lines...)
+		lines = append(wrapped, lines...)
 	}
 	return append(lines, make([]line, rows-len(lines))...)
 }
@@ -252,7 +252,7 @@ func (f *frame) totals() string {
 	if f.failures > 0 {
 		failed = fmt.Sprintf("%d failed", f.failures)
 	}
-	text := fmt.Sprintf("%s, %s, %s", counted(f.answers, "request"), failed, counted(f.moves, "move"))
+	text := fmt.Sprintf("%s, %s, %s", counted(f.requests, "request"), failed, counted(f.moves, "move"))
 	if f.refreshes > 0 {
 		text += ", " + counted(int(f.refreshes), "token") + " refreshed"
 	}
@@ -260,15 +260,15 @@ func (f *frame) totals() string {
 }
 
 func (f *frame) totalsLine() (l line) {
-	mood := good
+	style := good
 	if f.failures > 0 {
-		mood = bad
+		style = bad
 	}
-	l.put(mood, f.totals())
+	l.put(style, f.totals())
 	return l
 }
 
-// summary is the frame in one plain line, with the last event if that came after since.
+// summary returns the frame in one plain line, with the last event if it happened after since.
 func (f *frame) summary(since time.Duration) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s):", roughly(f.lasted), roughly(f.simulated))
@@ -276,10 +276,14 @@ func (f *frame) summary(since time.Duration) string {
 		a := &f.accounts[i]
 		state, _ := a.state()
 		fmt.Fprintf(&b, " %s %s", a.name, state)
-		for w, label := range [windows]string{"5h", "7d", "fable"} {
+		var used []string
+		for w, label := range windowLabels {
 			if g := &a.windows[w]; g.known {
-				fmt.Fprintf(&b, " %s %s", label, percent(g.used))
+				used = append(used, label+" "+percent(g.used))
 			}
+		}
+		if len(used) > 0 {
+			fmt.Fprintf(&b, " (%s)", strings.Join(used, ", "))
 		}
 		b.WriteByte(';')
 	}

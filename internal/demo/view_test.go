@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// aFrame shows every kind of row.
+// aFrame returns a frame with every kind of row.
 func aFrame() *frame {
 	const day = 24 * time.Hour
 	known := func(used float64, resetIn time.Duration) gauge {
@@ -30,15 +30,15 @@ func aFrame() *frame {
 			{name: "cedar", fableNear: true, windows: [windows]gauge{known(0, 5*time.Hour), known(0.12, 6*day), known(0.985, 3*day)}},
 			{name: "daisy", unseen: true},
 		},
-		served:            map[string]served{"amber": {40, 1_249_000}, "birch": {117, 8_000_000}, "cedar": {1203, 412_000}},
-		seats:             map[string][]int{"amber": {5}, "cedar": {1, 2, 3, 4}},
-		simulatedSessions: 4,
+		served:       map[string]usage{"amber": {40, 1_249_000}, "birch": {117, 8_000_000}, "cedar": {1203, 412_000}},
+		sessionsAt:   map[string][]int{"amber": {5}, "cedar": {1, 2, 3, 4}},
+		numSimulated: 4,
 		events: []event{
-			{at: 359 * time.Second, text: "sessions 1 and 4 moved from amber to birch before amber refuses: 98% of its 5h window is used"},
-			{at: 22 * time.Minute, text: "another program used up the 5h window of birch; the gateway cannot know yet"},
-			{at: 83 * time.Minute, text: "sessions 1 and 4 moved from birch to cedar: birch answered 429, its 5h window is used up; cedar answered the same request"},
+			{at: 359 * time.Second, text: "sessions 1 and 4 moved from amber to birch before amber hit its limit: 98% of its 5h window is used"},
+			{at: 22 * time.Minute, text: "another program used up birch's 5h window; the gateway does not know yet"},
+			{at: 83 * time.Minute, text: "sessions 1 and 4 moved from birch to cedar: birch returned 429 because its 5h window is used up; cedar served the request"},
 		},
-		answers: 1360, moves: 4, refreshes: 3,
+		requests: 1360, moves: 4, refreshes: 3,
 	}
 }
 
@@ -50,63 +50,63 @@ func drawn(f *frame, width, height int) string {
 	return b.String()
 }
 
-// CLI-3: the view says how each account stands, what happened and why, at any width.
+// CLI-3: the view shows the state of each account, what happened and why, at any width.
 func TestView(t *testing.T) {
 	for _, c := range []struct {
 		width int
 		want  string
 	}{
 		{60, `
-1h 25m simulated in 1m 25s, 60 times as fast
-                     5h         7d         Fable 7d   reqs
-amber near quota     ███▉  98%  ██▍·  61%  █▎··  34%    40
-birch rejected 42m   ████ 102%  █▍··  35%  ███▉  97%   117
-cedar Fable near     ····   0%  ▍···  12%  ███▉  98%  1203
-daisy unseen         ····    -  ····    -  ····    -     0
+1h 25m simulated in 1m 25s, at 60 times real speed
+                       5h         7d         Fable 7d   reqs
+amber near limit 5h    ███▉  98%  ██▍·  61%  █▎··  34%    40
+birch cooling down 42m ████ 102%  █▍··  35%  ███▉  97%   117
+cedar near limit Fable ····   0%  ▍···  12%  ███▉  98%  1203
+daisy not seen yet     ····    -  ····    -  ····    -     0
 sessions at amber you, birch -, cedar 1 2 3 4, daisy -
 
  5m 59s sessions 1 and 4 moved from amber to birch before
-        amber refuses: 98% of its 5h window is used
- 22m 0s another program used up the 5h window of birch; the
-        gateway cannot know yet
+        amber hit its limit: 98% of its 5h window is used
+ 22m 0s another program used up birch's 5h window; the
+        gateway does not know yet
  1h 23m sessions 1 and 4 moved from birch to cedar: birch
-        answered 429, its 5h window is used up; cedar
-        answered the same request
+        returned 429 because its 5h window is used up; cedar
+        served the request
 
 1360 requests, none failed, 4 moves, 3 tokens refreshed
 `},
 		{80, `
-1h 25m simulated in 1m 25s, 60 times as fast
-                     5h              7d              Fable 7d        reqs tokens
-amber near quota     ████▉  98% 19m  ███··  61%  3d  █▋···  34% 48h    40   1.2M
-birch rejected 42m   █████ 102% 42m  █▊···  35%  4d  ████▉  97%  4d   117   8.0M
-cedar Fable near     ·····   0%  5h  ▌····  12%  6d  ████▉  98%  3d  1203 412.0k
-daisy unseen         ·····    -      ·····    -      ·····    -         0      0
+1h 25m simulated in 1m 25s, at 60 times real speed
+                       5h             7d             Fable 7d       reqs tokens
+amber near limit 5h    ███▉  98% 19m  ██▍·  61%  3d  █▎··  34% 48h    40   1.2M
+birch cooling down 42m ████ 102% 42m  █▍··  35%  4d  ███▉  97%  4d   117   8.0M
+cedar near limit Fable ····   0%  5h  ▍···  12%  6d  ███▉  98%  3d  1203 412.0k
+daisy not seen yet     ····    -      ····    -      ····    -         0      0
 sessions at amber you, birch -, cedar 1 2 3 4, daisy -
 
- 5m 59s sessions 1 and 4 moved from amber to birch before amber refuses: 98% of
-        its 5h window is used
- 22m 0s another program used up the 5h window of birch; the gateway cannot know
-        yet
- 1h 23m sessions 1 and 4 moved from birch to cedar: birch answered 429, its 5h
-        window is used up; cedar answered the same request
+ 5m 59s sessions 1 and 4 moved from amber to birch before amber hit its limit:
+        98% of its 5h window is used
+ 22m 0s another program used up birch's 5h window; the gateway does not know yet
+ 1h 23m sessions 1 and 4 moved from birch to cedar: birch returned 429 because
+        its 5h window is used up; cedar served the request
+
 
 
 1360 requests, none failed, 4 moves, 3 tokens refreshed
 `},
 		{120, `
-1h 25m simulated in 1m 25s, 60 times as fast
-                     5h                           7d                           Fable 7d                     reqs tokens
-amber near quota     █████████████▊  98% 18m 20s  ████████▌·····  61%   2d 3h  ████▊·········  34%   2d 0h    40   1.2M
-birch rejected 42m   ██████████████ 102%  42m 0s  ████▉·········  35%   4d 0h  █████████████▋  97%   4d 0h   117   8.0M
-cedar Fable near     ··············   0%   5h 0m  █▋············  12%   6d 0h  █████████████▊  98%   3d 0h  1203 412.0k
-daisy unseen         ··············    -          ··············    -          ··············    -             0      0
+1h 25m simulated in 1m 25s, at 60 times real speed
+                       5h                          7d                          Fable 7d                    reqs tokens
+amber near limit 5h    ████████████▊  98% 18m 20s  ███████▉·····  61%   2d 3h  ████▍········  34%   2d 0h    40   1.2M
+birch cooling down 42m █████████████ 102%  42m 0s  ████▌········  35%   4d 0h  ████████████▋  97%   4d 0h   117   8.0M
+cedar near limit Fable ·············   0%   5h 0m  █▌···········  12%   6d 0h  ████████████▊  98%   3d 0h  1203 412.0k
+daisy not seen yet     ·············    -          ·············    -          ·············    -             0      0
 sessions at amber you, birch -, cedar 1 2 3 4, daisy -
 
- 5m 59s sessions 1 and 4 moved from amber to birch before amber refuses: 98% of its 5h window is used
- 22m 0s another program used up the 5h window of birch; the gateway cannot know yet
- 1h 23m sessions 1 and 4 moved from birch to cedar: birch answered 429, its 5h window is used up; cedar answered the
-        same request
+ 5m 59s sessions 1 and 4 moved from amber to birch before amber hit its limit: 98% of its 5h window is used
+ 22m 0s another program used up birch's 5h window; the gateway does not know yet
+ 1h 23m sessions 1 and 4 moved from birch to cedar: birch returned 429 because its 5h window is used up; cedar served
+        the request
 
 
 
@@ -142,11 +142,11 @@ func TestViewFits(t *testing.T) {
 	}
 }
 
-// CLI-3: without a terminal a frame is one plain line, with the last event if that is new.
+// CLI-3: without a terminal a frame is one plain line, with the last event if it is new.
 func TestSummary(t *testing.T) {
-	const want = "1m 25s (1h 25m): amber near quota 5h 98% 7d 61% fable 34%; birch rejected 42m 5h 102% 7d 35% fable 97%; " +
-		"cedar Fable near 5h 0% 7d 12% fable 98%; daisy unseen; 1360 requests, none failed, 4 moves, 3 tokens refreshed"
-	const news = "; sessions 1 and 4 moved from birch to cedar: birch answered 429, its 5h window is used up; cedar answered the same request"
+	const want = "1m 25s (1h 25m): amber near limit 5h (5h 98%, 7d 61%, Fable 34%); birch cooling down 42m (5h 102%, 7d 35%, Fable 97%); " +
+		"cedar near limit Fable (5h 0%, 7d 12%, Fable 98%); daisy not seen yet; 1360 requests, none failed, 4 moves, 3 tokens refreshed"
+	const news = "; sessions 1 and 4 moved from birch to cedar: birch returned 429 because its 5h window is used up; cedar served the request"
 	if diff := cmp.Diff(want+news, aFrame().summary(80*time.Minute)); diff != "" {
 		t.Error(diff)
 	}
@@ -156,20 +156,23 @@ func TestSummary(t *testing.T) {
 }
 
 func TestState(t *testing.T) {
+	full := gauge{known: true, used: 1, soft: 0.98}
 	for _, c := range []struct {
 		standing
 		want string
 	}{
 		{standing{}, "ok"},
-		{standing{unseen: true}, "unseen"},
+		{standing{unseen: true}, "not seen yet"},
 		{standing{disabled: true, near: true, cooldown: time.Minute}, "disabled"},
-		{standing{cooldown: 42 * time.Second, cause: "overloaded"}, "cooling 42s"},
-		{standing{cooldown: 59 * time.Minute, cause: "rejected", near: true, rejected: true}, "rejected 59m"},
-		{standing{near: true, rejected: true}, "rejected"},
-		{standing{near: true, fableRejected: true}, "near quota"},
-		{standing{fableNear: true, fableRejected: true}, "Fable rejected"},
-		{standing{fableCooldown: time.Minute}, "Fable rejected"},
-		{standing{fableNear: true}, "Fable near"},
+		{standing{cooldown: 42 * time.Second, cause: "overloaded"}, "cooling down 42s"},
+		{standing{cooldown: 59 * time.Minute, cause: "rejected", near: true, rejected: true}, "cooling down 59m"},
+		{standing{near: true}, "near limit"},
+		{standing{near: true, windows: [windows]gauge{fiveHour: full}}, "near limit 5h"},
+		{standing{near: true, rejected: true, windows: [windows]gauge{sevenDay: full}}, "near limit 7d"},
+		{standing{near: true, fableRejected: true, windows: [windows]gauge{sevenDay: full, fableWindow: full}}, "near limit 7d"},
+		{standing{fableNear: true, fableRejected: true}, "near limit Fable"},
+		{standing{fableCooldown: time.Minute}, "near limit Fable"},
+		{standing{fableNear: true}, "near limit Fable"},
 	} {
 		got, _ := c.state()
 		if got != c.want || len(got) > stateWidth {
@@ -180,7 +183,7 @@ func TestState(t *testing.T) {
 
 func TestUnits(t *testing.T) {
 	for d, want := range map[time.Duration][2]string{
-		-time.Second:                    {"0s", "0s"}, // the clocks of a reset and of its reader differ a little
+		-time.Second:                    {"0s", "0s"}, // a reset can be slightly in the past
 		0:                               {"0s", "0s"},
 		1500 * time.Millisecond:         {"2s", "1s"},
 		99 * time.Second:                {"99s", "1m 39s"},

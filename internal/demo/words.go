@@ -9,64 +9,67 @@ import (
 	"shunt/internal/observe"
 )
 
-// move tells a session's change of account, about the session.
-func (s *story) move(r *observe.Record, session int, accounts []standing) string {
+// move describes a session's change of account, without the session's name.
+func (s *timeline) move(r *observe.Record, session int, accounts []standing) string {
 	m, fable := r.Move, isFable(r.Model)
 	step, why := fmt.Sprintf("moved from %s to %s", m.From, m.To), strings.ReplaceAll(m.Reason, "_", " ")
 	switch m.Reason {
 	case "returned":
-		step, why = "went home to "+m.To, "it is usable again"
+		step, why = "returned to "+m.To, "it is available again"
 		to := standingOf(accounts, m.To)
 		if w, known := s.left[departure{session, m.To}]; known && w >= 0 && !to.windows[w].near() {
-			why = "its " + windowWords[w] + " has begun anew"
+			why = "its " + windowNames[w] + " has reset"
 		}
 	case "near_quota":
-		why = m.From + " was near its quota"
+		why = m.From + " was near its limit"
 		if w := nearWindow(accounts, m.From, fable); w >= 0 {
-			step += " before " + m.From + " refuses"
-			why = fmt.Sprintf("%s of its %s is used", percent(standingOf(accounts, m.From).windows[w].used), windowWords[w])
+			step += " before " + m.From + " hit its limit"
+			why = fmt.Sprintf("%s of its %s is used", percent(standingOf(accounts, m.From).windows[w].used), windowNames[w])
 		}
 	case "cooled":
-		why = m.From + " is resting"
-		// Its cooldown may be over by the end of the request that it kept away.
-		if cause, known := causes[cmp.Or(standingOf(accounts, m.From).cause, s.refused[m.From])]; known {
-			why += ", " + cause
+		why = m.From + " is cooling down"
+		// The cooldown may have ended since the request was routed.
+		if cause, known := causes[cmp.Or(standingOf(accounts, m.From).cause, s.failed[m.From])]; known {
+			why += " because " + cause
 		}
 	case "failover":
-		why = s.refusal(m.From, fable, accounts) + "; " + m.To + " answered the same request"
+		why = s.failureText(m.From, fable, accounts) + "; " + m.To + " served the request"
 	case "disabled":
-		why = m.From + " was switched off"
+		why = m.From + " was disabled"
 	case "pool_changed":
-		why = "the list of accounts was changed"
+		why = "the list of accounts changed"
 	}
 	return step + ": " + why
 }
 
-// refusal says why an account did not answer a request.
-func (s *story) refusal(account string, fable bool, accounts []standing) string {
-	reason := s.refused[account]
+// failureText describes why an account did not serve a request.
+func (s *timeline) failureText(account string, fable bool, accounts []standing) string {
+	reason := s.failed[account]
 	if reason == "rejected" || reason == "fable_rejected" {
 		if w := nearWindow(accounts, account, fable); w >= 0 {
-			return fmt.Sprintf("%s answered 429, its %s is used up", account, windowWords[w])
+			return fmt.Sprintf("%s returned 429 because its %s is used up", account, windowNames[w])
 		}
 	}
-	return account + " did not answer, " + cmp.Or(causes[reason], "it failed")
+	if cause, known := causes[reason]; known {
+		return account + " failed because " + cause
+	}
+	return account + " failed"
 }
 
-// causes are the reasons of a rotation and the causes of a cooldown, about an account that was just named.
+// causes describes the reasons of rotations and the causes of cooldowns, after the account's name and "because".
 var causes = map[string]string{
 	"rejected":           "its quota is used up (429)",
 	"fable_rejected":     "its Fable quota is used up (429)",
-	"throttled":          "it asked to slow down (429)",
-	"unauthorized":       "its token was refused (401)",
-	"credential_refused": "its credential was refused (403)",
-	"forbidden":          "its credential was refused (403)",
+	"throttled":          "it was throttled (429)",
+	"unauthorized":       "its token was rejected (401)",
+	"credential_refused": "its credential was rejected (403)",
+	"forbidden":          "its credential was rejected (403)",
 	"overloaded":         "it was overloaded (529)",
-	"server_error":       "it failed (5xx)",
-	"unreachable":        "its connection broke",
-	"transport":          "its connection broke",
+	"server_error":       "it returned a server error (5xx)",
+	"unreachable":        "its connection failed",
+	"transport":          "its connection failed",
 	"host_down":          "it could not be reached",
-	"unresolved":         "its token could not be renewed",
+	"unresolved":         "its token could not be refreshed",
 }
 
 func standingOf(accounts []standing, name string) standing {
@@ -83,9 +86,8 @@ func nearWindow(accounts []standing, name string, fable bool) int {
 	return account.nearWindow(fable)
 }
 
-// sessionWords are some sessions in a sentence. The simulated ones are there from the start; who comes later is a real
-// client.
-func sessionWords(sessions []int, simulated int) string {
+// sessionNames lists sessions in a sentence. Numbers above the number of simulated sessions are real clients.
+func sessionNames(sessions []int, simulated int) string {
 	var numbers, all []string
 	own := 0
 	for _, n := range sessions {
@@ -107,12 +109,12 @@ func sessionWords(sessions []int, simulated int) string {
 	case own == 1:
 		all = append(all, "your session")
 	case own > 1:
-		all = append(all, fmt.Sprintf("%d sessions of yours", own))
+		all = append(all, fmt.Sprintf("%d of your sessions", own))
 	}
 	return listed(all)
 }
 
-// listed joins words as in "1, 2 and 3".
+// listed joins words, as in "1, 2 and 3".
 func listed(words []string) string {
 	last := len(words) - 1
 	if last < 1 {
@@ -121,10 +123,10 @@ func listed(words []string) string {
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
-// counted is a number of things in words.
-func counted(n int, thing string) string {
+// counted returns a number with its noun.
+func counted(n int, noun string) string {
 	if n == 1 {
-		return "1 " + thing
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	return fmt.Sprintf("%d %ss", n, noun)
 }
