@@ -19,7 +19,7 @@ import (
 
 const dashboardToken = "a-dashboard-token-of-some-length"
 
-// openBrowser starts Chromium with a profile and a home of its own, on loopback only.
+// openBrowser starts Chromium with its own profile and home, on loopback only.
 func openBrowser(t *testing.T) context.Context {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
@@ -29,7 +29,7 @@ func openBrowser(t *testing.T) context.Context {
 	)
 	allocator, closeAllocator := chromedp.NewExecAllocator(context.Background(), options...)
 	tab, closeTab := chromedp.NewContext(allocator)
-	if err := chromedp.Do(tab); err != nil { // a limit on the first call would be one on the browser's life
+	if err := chromedp.Do(tab); err != nil { // a timeout on the first call would limit the browser's lifetime
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(tab, 2*time.Minute)
@@ -50,7 +50,7 @@ func (p *page) do(what string, actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// value is what an expression of the page's comes to, promises kept.
+// value evaluates an expression in the page and awaits a promise.
 func value[T any](p *page, script string) T {
 	p.Helper()
 	v, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
@@ -60,7 +60,7 @@ func value[T any](p *page, script string) T {
 	return v
 }
 
-// until waits for a condition of the page's.
+// until waits until an expression in the page is true.
 func (p *page) until(what, script string) {
 	p.Helper()
 	if _, err := chromedp.Run(p.ctx, chromedp.Poll[bool](script, chromedp.WithPollingTimeout(30*time.Second))); err != nil {
@@ -68,33 +68,33 @@ func (p *page) until(what, script string) {
 	}
 }
 
-// says waits until an element's text has the words.
+// says waits until the text of a matching element contains the words.
 func (p *page) says(selector, words string) {
 	p.Helper()
 	quoted, _ := json.Marshal(words)
 	p.until(selector+" says "+words, `[...document.querySelectorAll('`+selector+`')].some((e) => e.textContent.includes(`+string(quoted)+`))`)
 }
 
-// picture keeps a screenshot as an artifact of the test, in light and dark, wide and narrow.
+// picture saves screenshots as artifacts: light and dark, wide and narrow.
 func (p *page) picture(name string) {
 	p.Helper()
 	for _, scheme := range []string{"light", "dark"} {
 		for name, width := range map[string]int64{name + "-" + scheme + "-wide.png": 1280, name + "-" + scheme + "-narrow.png": 360} {
-			p.do("look", prefer(scheme), chromedp.EmulateViewport(width, 900))
+			p.do("set color scheme", prefer(scheme), chromedp.EmulateViewport(width, 900))
 			png, err := chromedp.Run(p.ctx, chromedp.FullScreenshot(100))
 			if err != nil {
 				p.Fatal(err)
 			}
 			writeFile(p.T, filepath.Join(artifacts(p.T), name), png)
 			if wide := value[int64](p, "document.documentElement.scrollWidth"); wide > width {
-				p.Errorf("%s is %d wide", name, wide)
+				p.Errorf("%s is %d pixels wide", name, wide)
 			}
 		}
 	}
-	p.do("wide again", chromedp.EmulateViewport(1280, 900))
+	p.do("restore width", chromedp.EmulateViewport(1280, 900))
 }
 
-// prefer has the page in light or dark.
+// prefer sets the preferred color scheme, light or dark.
 func prefer(scheme string) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, t *chromedp.Target) (none chromedp.Void, _ error) {
 		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -112,7 +112,7 @@ func artifacts(t *testing.T) string {
 	return "artifacts"
 }
 
-// accessible runs axe-core over the page and fails on what it finds serious.
+// accessible runs axe-core on the page and reports serious violations.
 func (p *page) accessible(what string) {
 	p.Helper()
 	axe, err := os.ReadFile("clients/node_modules/axe-core/axe.min.js")
@@ -132,7 +132,7 @@ func (p *page) accessible(what string) {
 	}
 }
 
-// ADM-2, ADM-5, ADM-6, PAU-1, SEL-32: an operator's day at the page.
+// ADM-2, ADM-5, ADM-6, PAU-1, SEL-32: an operator uses every part of the page.
 func TestDashboard(t *testing.T) {
 	window := func(fill float64) sim.Window { return sim.Window{Size: 60_000, Fill: fill} }
 	p := startProvider(t, sim.Config{Accounts: []sim.Account{
@@ -151,7 +151,7 @@ func TestDashboard(t *testing.T) {
 	d.says(".state", "unseen")
 	d.says("#live", "live")
 
-	// Bars fill while sessions work, and show where threshold and cap are.
+	// Bars fill while sessions send requests, and mark the threshold and the cap.
 	g.work(t, 6)
 	d.until("a bar fills", `[...document.querySelectorAll('.bar')].some((b) => /5h window: [1-9]/.test(b.getAttribute('aria-label')) && b.querySelector('line.cap').getAttribute('x1') === '90.00' && b.querySelector('line.soft').getAttribute('x1') === '80.00')`)
 	d.says(".used", "cap 90 %")
@@ -159,7 +159,7 @@ func TestDashboard(t *testing.T) {
 	d.picture("dashboard")
 	d.accessible("dashboard")
 
-	// Traffic leaves an account that is paused, and comes back.
+	// A paused account gets no requests until it is resumed.
 	d.do("pause", chromedp.Click(`button[aria-label="Pause a"]`))
 	d.says(".state", "paused")
 	before := p.Counters("a").Requests
@@ -169,20 +169,20 @@ func TestDashboard(t *testing.T) {
 	}
 	d.do("resume", chromedp.Click(`button[aria-label="Resume a"]`), chromedp.WaitVisible(`button[aria-label="Pause a"]`))
 
-	// A request explains itself.
+	// The page explains the order of accounts for a request.
 	d.do("why", chromedp.Click(`button[data-act=why]`), chromedp.WaitVisible(`#explanation li`))
 	d.says("#explanation li", "priority 100")
 	d.accessible("explanation")
 	d.picture("explanation")
 	d.do("close", chromedp.Click(`#explanation button`))
 
-	// A cooldown shows, and ends when the operator says so.
+	// The page shows a cooldown, which the operator can end.
 	p.Inject("", sim.ServerError(500).Times(1))
 	g.work(t, 1)
 	d.says(".state", "cooling")
 	d.do("end the cooldown", chromedp.Click(`button[data-act=clear]`), chromedp.WaitVisible(`#confirming`), chromedp.Click(`#confirming button[value=yes]`))
 
-	// An account is added with a login at the provider.
+	// The operator adds an account with a login at the provider.
 	d.do("add", chromedp.Click(`#add`), chromedp.SendKeys(`#adding-name input`, "third"), chromedp.Click(`#adding-name button`), chromedp.WaitVisible(`#adding-link`))
 	d.accessible("adding")
 	d.picture("adding")
@@ -195,19 +195,19 @@ func TestDashboard(t *testing.T) {
 	d.says(".who strong", "third")
 
 	d.do("remove", chromedp.Click(`button[aria-label="Remove third"]`), chromedp.WaitVisible(`#confirming`), chromedp.Click(`#confirming button[value=yes]`))
-	d.until("it is gone", `![...document.querySelectorAll('.who strong')].some((e) => e.textContent === 'third')`)
+	d.until("the account is gone", `![...document.querySelectorAll('.who strong')].some((e) => e.textContent === 'third')`)
 
-	// The first view is small, and nothing of it comes from elsewhere.
+	// The first view is small and loads nothing from another origin.
 	d.do("reload", chromedp.Reload(), chromedp.WaitVisible(`#pools`))
 	bytes := value[int](d, `[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')].reduce((n, e) => n + e.decodedBodySize, 0)`)
-	elsewhere := value[[]string](d, `performance.getEntriesByType('resource').map((e) => e.name).filter((n) => !n.startsWith(location.origin))`)
-	if bytes == 0 || bytes > 100_000 || len(elsewhere) > 0 {
-		t.Errorf("first view: %d bytes, from elsewhere: %v", bytes, elsewhere)
+	foreign := value[[]string](d, `performance.getEntriesByType('resource').map((e) => e.name).filter((n) => !n.startsWith(location.origin))`)
+	if bytes == 0 || bytes > 100_000 || len(foreign) > 0 {
+		t.Errorf("first view: %d bytes, from other origins: %v", bytes, foreign)
 	}
 	d.do("log out", chromedp.Click(`#logout`), chromedp.WaitVisible(`input[name=token]`))
 }
 
-// work has sessions ask a question each, and read the answer.
+// work sends a request for each of a number of sessions and reads the responses.
 func (g *gateway) work(t *testing.T, sessions int) {
 	t.Helper()
 	for i := range sessions {

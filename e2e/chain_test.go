@@ -12,7 +12,7 @@ import (
 	"shunt/internal/sim"
 )
 
-// poolAndKey are two upstreams, the pool and then the paid key, and what the models are at each.
+// poolAndKey returns the configuration of two upstreams, the pool and then the paid key, with models.
 func poolAndKey(p *provider, models ...string) string {
 	toml := fmt.Sprintf(`
 [[upstreams]]
@@ -34,16 +34,16 @@ func mapped(id string, upstreams ...string) string {
 	return fmt.Sprintf("[[models]]\nid = %q\n[models.upstream_model]\n%s\n", id, strings.Join(upstreams, "\n"))
 }
 
-// startChain starts a provider with accounts and a key, a gateway with both, and a user of it.
+// startChain starts a provider with accounts and a paid key, a gateway with both, and a user of the gateway.
 func startChain(t *testing.T, models ...string) (*provider, *gateway, *claude) {
 	t.Helper()
-	p := startProvider(t, sim.Config{Accounts: append(subscriptions("a", "b"), payingAccount())})
+	p := startProvider(t, sim.Config{Accounts: append(subscriptions("a", "b"), paidAccount())})
 	g := startConfigured(t, p, newStore(t, p, "a", "b"), poolAndKey(p, models...), "PAID_KEY="+paidKey, "SHUNT_SERVER__DEFAULT_PROVIDER=pool")
 	return p, g, newClaude(t, g.url, clientToken)
 }
 
-// said are the models that Claude Code says its answers are from, and their text, in its own report of a turn.
-func said(t *testing.T, got turn) (models []string, text string) {
+// reported returns the models and the text that Claude Code reports for a turn in its JSON output.
+func reported(t *testing.T, got turn) (models []string, text string) {
 	t.Helper()
 	for line := range strings.Lines(got.stdout) {
 		var event struct {
@@ -66,37 +66,37 @@ func said(t *testing.T, got turn) (models []string, text string) {
 	return slices.Compact(models), text
 }
 
-// RTE-3, CHN-3: a model of a name of the gateway's own is answered by the upstream that it is mapped to, and Claude Code
-// knows it by that name only.
+// RTE-3, CHN-3: a model with the gateway's own name is served by the upstream that it is mapped to, and Claude Code sees that
+// name only.
 func TestMappedModel(t *testing.T) {
 	p, _, user := startChain(t, mapped("house", `paid = "claude-opus-4-5"`))
-	for _, requested := range []string{"house", "house[1m]"} { // Claude Code takes the mark off itself
-		got := user.ask(t, "say hi", "--model", requested, "--output-format", "stream-json", "--verbose")
-		models, text := said(t, got)
+	for _, requested := range []string{"house", "house[1m]"} { // Claude Code removes the suffix itself
+		got := user.prompt(t, "say hi", "--model", requested, "--output-format", "stream-json", "--verbose")
+		models, text := reported(t, got)
 		served := p.served()
 		last := served[len(served)-1]
 		if last.Account != "key" || last.Model != "claude-opus-4-5" || text != p.expected(t, last.Body) {
-			t.Errorf("%s: asked for %s by %s, shows %q", requested, last.Model, last.Account, text)
+			t.Errorf("%s: served as %s by %s, shows %q", requested, last.Model, last.Account, text)
 		}
 		if !slices.Equal(models, []string{"house"}) {
-			t.Errorf("%s: Claude Code says %v", requested, models)
+			t.Errorf("%s: Claude Code reports %v", requested, models)
 		}
 	}
-	// The rest goes where everything goes.
-	if last := p.answered(t, user.ask(t, "say hi")); last.Account == "key" || last.Model != model {
+	// Other models go to the default upstream.
+	if last := p.shown(t, user.prompt(t, "say hi")); last.Account == "key" || last.Model != model {
 		t.Errorf("%s by %s", last.Model, last.Account)
 	}
 }
 
-// CHN-1, CHN-2: a model that one upstream does not have is the next one's. Of one that nobody has Claude Code hears 404: it asks
-// once more, without a stream, and tells the user about the model that was chosen.
-func TestModelThatIsUnknown(t *testing.T) {
+// CHN-1, CHN-2: if an upstream does not have a model, the next one serves it. If none has it, Claude Code gets a 404: it sends
+// the request once more, without a stream, and shows the user the chosen model.
+func TestUnknownModel(t *testing.T) {
 	p, _, user := startChain(t, mapped("house", `pool = "nonesuch"`, `paid = "claude-opus-4-5"`), mapped("nobody", `pool = "nonesuch"`, `paid = "nonesuch"`))
-	if last := p.answered(t, user.ask(t, "say hi", "--model", "house")); last.Account != "key" {
+	if last := p.shown(t, user.prompt(t, "say hi", "--model", "house")); last.Account != "key" {
 		t.Errorf("served by %s", last.Account)
 	}
 	before := len(p.messages())
-	got := user.ask(t, "say hi", "--model", "nobody")
+	got := user.prompt(t, "say hi", "--model", "nobody")
 	if got.code == 0 || !strings.Contains(got.stdout, "(nobody)") {
 		t.Errorf("Claude Code: %+v", got)
 	}
@@ -105,14 +105,14 @@ func TestModelThatIsUnknown(t *testing.T) {
 		accounts = append(accounts, r.Account)
 	}
 	if len(accounts) != 4 || accounts[1] != "key" || accounts[3] != "key" {
-		t.Errorf("asked: %v", accounts)
+		t.Errorf("requests reached: %v", accounts)
 	}
 }
 
-// CHN-1: a conversation goes on, on the paid key, when the pool runs out in the middle of it, and comes back.
-func TestPoolRunsOut(t *testing.T) {
+// CHN-1: a conversation moves to the paid key when the pool's quota is used up, and back once there is quota again.
+func TestPoolExhausted(t *testing.T) {
 	p, g, user := startChain(t, mapped(model, `pool = "`+model+`"`, `paid = "`+model+`"`))
-	first := p.answered(t, user.ask(t, "say hi"))
+	first := p.shown(t, user.prompt(t, "say hi"))
 	if first.Account == "key" {
 		t.Fatal("the key served first")
 	}
@@ -120,19 +120,19 @@ func TestPoolRunsOut(t *testing.T) {
 		p.Fill(account, messages.FiveHour, 1)
 	}
 	for _, prompt := range []string{"again", "and again"} {
-		if next := p.answered(t, user.reply(t, prompt)); next.Account != "key" || next.Session() != first.Session() || next.AccountUUID != "" {
-			t.Errorf("%s in session %s, began in %s", next.Account, next.Session(), first.Session())
+		if next := p.shown(t, user.followUp(t, prompt)); next.Account != "key" || next.Session() != first.Session() || next.AccountUUID != "" {
+			t.Errorf("served by %s in session %s, want session %s", next.Account, next.Session(), first.Session())
 		}
 	}
 	for _, account := range []string{"a", "b"} {
 		p.Fill(account, messages.FiveHour, 0)
 	}
-	if last := p.answered(t, user.reply(t, "at last")); last.Account == "key" || last.Session() != first.Session() {
-		t.Errorf("%s in session %s", last.Account, last.Session())
+	if last := p.shown(t, user.followUp(t, "at last")); last.Account == "key" || last.Session() != first.Session() {
+		t.Errorf("served by %s in session %s", last.Account, last.Session())
 	}
 	for _, r := range p.messages() {
 		if credential := fmt.Sprint(r.Header["Authorization"], r.Header["X-Api-Key"]); strings.Contains(credential, clientToken) || (r.Account == "key") != strings.Contains(credential, paidKey) {
-			t.Errorf("%s is shown %s", r.Account, credential)
+			t.Errorf("%s received credential %s", r.Account, credential)
 		}
 	}
 	g.stop(t)

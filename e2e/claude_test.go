@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// claude is one user of Claude Code: a home and a working directory, in which conversations go on.
+// claude is a user of Claude Code, with a home and a working directory in which conversations continue.
 type claude struct {
 	home, work string
 	env        []string
@@ -19,7 +19,7 @@ type claude struct {
 
 const model = "claude-sonnet-4-5"
 
-// newClaude is a user whose Claude Code talks to the base URL with the token as its bearer.
+// newClaude returns a user whose Claude Code sends requests to the base URL with the token as its bearer token.
 func newClaude(t *testing.T, baseURL, token string) *claude {
 	t.Helper()
 	home, work := t.TempDir(), t.TempDir()
@@ -31,27 +31,27 @@ func newClaude(t *testing.T, baseURL, token string) *claude {
 	}}
 }
 
-// loopback is what must never go through a proxy of the machine.
+// loopback lists the hosts for which to bypass a proxy of the machine.
 const loopback = "127.0.0.1,localhost,::1"
 
-// turn is what Claude Code made of one prompt.
+// turn is Claude Code's output for a prompt.
 type turn struct {
 	stdout, stderr string
 	code           int
 }
 
-// running is a turn that is going on.
+// running is a turn in progress.
 type running struct {
-	stdout lockedBuffer // what it shows so far
-	over   chan turn    // the result, when Claude Code has ended
+	stdout lockedBuffer // the output so far
+	done   chan turn    // receives the result when Claude Code exits
 }
 
-// start begins a turn. A minute is the end of its patience.
+// start begins a turn, with a timeout of one minute.
 func (c *claude) start(t *testing.T, args ...string) *running {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	cmd := exec.CommandContext(ctx, claudePath, append([]string{"-p", "--model", model}, args...)...)
-	r := &running{over: make(chan turn, 1)}
+	r := &running{done: make(chan turn, 1)}
 	var stderr bytes.Buffer
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.work, c.env, &r.stdout, &stderr
 	if err := cmd.Start(); err != nil {
@@ -64,18 +64,18 @@ func (c *claude) start(t *testing.T, args ...string) *running {
 		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 			stderr.WriteString(err.Error())
 		}
-		r.over <- turn{strings.TrimSpace(r.stdout.String()), strings.TrimSpace(stderr.String()), cmd.ProcessState.ExitCode()}
+		r.done <- turn{strings.TrimSpace(r.stdout.String()), strings.TrimSpace(stderr.String()), cmd.ProcessState.ExitCode()}
 	}()
 	return r
 }
 
-// ask begins a conversation, and reply goes on with it.
-func (c *claude) ask(t *testing.T, prompt string, args ...string) turn {
+// prompt starts a conversation, and followUp continues it.
+func (c *claude) prompt(t *testing.T, text string, args ...string) turn {
 	t.Helper()
-	return <-c.start(t, append(args, prompt)...).over
+	return <-c.start(t, append(args, text)...).done
 }
 
-func (c *claude) reply(t *testing.T, prompt string) turn {
+func (c *claude) followUp(t *testing.T, text string) turn {
 	t.Helper()
-	return <-c.start(t, "--continue", prompt).over
+	return <-c.start(t, "--continue", text).done
 }

@@ -13,7 +13,7 @@ import (
 	"shunt/internal/sim"
 )
 
-// quotaHit is the 429 of a five-hour window that is used up and resets in a whole number of seconds from now.
+// quotaHit is the 429 of a used-up five-hour window that resets in the given number of seconds.
 func quotaHit(seconds int) sim.Fault {
 	return sim.Respond(func(w http.ResponseWriter, _ *http.Request) {
 		h := w.Header()
@@ -44,14 +44,14 @@ func stall(hits *atomic.Int64) sim.Fault {
 			"\"model\":%q,\"content\":[],\"stop_reason\":null,\"stop_sequence\":null,\"usage\":{\"input_tokens\":9,\"output_tokens\":1}}}\n\n", model)
 		fmt.Fprint(w, "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n")
 		fmt.Fprint(w, "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"I begin\"}}\n\n")
-		_ = http.NewResponseController(w).Flush() // an error means that the client is gone
+		_ = http.NewResponseController(w).Flush() // an error means that the client has gone
 		<-r.Context().Done()
 	})
 }
 
-// weather injects faults into random accounts until the context ends. Those that take an account out for long are rare,
-// so that most requests succeed.
-func weather(ctx context.Context, p *sim.Provider, rng *rand.Rand, stalled *atomic.Int64) {
+// injectFaults injects faults into random accounts until ctx ends. Faults with a long cooldown are rare, so that most requests
+// succeed.
+func injectFaults(ctx context.Context, p *sim.Provider, rng *rand.Rand, stalled *atomic.Int64) {
 	kinds := []struct {
 		weight int
 		fault  func() sim.Fault
@@ -88,7 +88,7 @@ func weather(ctx context.Context, p *sim.Provider, rng *rand.Rand, stalled *atom
 			p.ExpireTokens(account)
 			continue
 		}
-		p.Clear(account) // what has not hit a request since the last time
+		p.Clear(account) // a fault that has not hit a request yet
 		p.Inject(account, drawn[rng.IntN(len(drawn))]().Times(1))
 	}
 }

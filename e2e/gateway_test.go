@@ -20,18 +20,18 @@ import (
 	"shunt/internal/observe"
 )
 
-// gateway is a running `shunt run` with a home of its own.
+// gateway is a running `shunt run` with its own home.
 type gateway struct {
 	url      string
 	requests string // the request log
 
-	cmd    *exec.Cmd
-	log    lockedBuffer
-	asked  sync.Once     // to stop; a second signal would end it at once
-	exited chan struct{} // closed when it has ended
+	cmd        *exec.Cmd
+	log        lockedBuffer
+	terminated sync.Once     // a second signal would kill it
+	exited     chan struct{} // closed when it has exited
 }
 
-// lockedBuffer is a buffer that a process fills while a test reads it.
+// lockedBuffer is a buffer that a process writes while a test reads it.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -49,17 +49,17 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// pool configures the provider as a pool of the store's accounts.
+// pool configures the provider as a pool of the stored accounts.
 const pool = `auth = "claude_oauth"`
 
-// startGateway starts shunt in front of a provider, configured by the lines of [providers.anthropic] besides its
-// address, and waits until it serves. When the test ends, shunt must stop in peace and must have told no token.
+// startGateway starts shunt in front of a provider, with the lines in [providers.anthropic], and waits until it serves. At the end
+// of the test it checks that shunt exits cleanly and has not logged a token.
 func startGateway(t *testing.T, p *provider, accounts store, lines string, env ...string) *gateway {
 	t.Helper()
 	return startConfigured(t, p, accounts, fmt.Sprintf("[providers.anthropic]\nbase_url = %q\n%s\n", p.url, lines), env...)
 }
 
-// startConfigured is startGateway with the tables of a configuration besides [server] and [log].
+// startConfigured is like startGateway, with all tables of the configuration except [server] and [log].
 func startConfigured(t *testing.T, p *provider, accounts store, tables string, env ...string) *gateway {
 	t.Helper()
 	home := t.TempDir()
@@ -84,7 +84,7 @@ func startConfigured(t *testing.T, p *provider, accounts store, tables string, e
 		t.Fatal(err)
 	}
 	go func() {
-		_ = g.cmd.Wait() // the exit code is looked at in stop
+		_ = g.cmd.Wait() // stop checks the exit code
 		close(g.exited)
 	}()
 	t.Cleanup(func() {
@@ -93,7 +93,7 @@ func startConfigured(t *testing.T, p *provider, accounts store, tables string, e
 			t.Errorf("shunt wrote to standard output: %s", &stdout)
 		}
 		if log := g.log.String(); strings.Contains(log, "sk-ant-") {
-			t.Errorf("shunt told a token:\n%s", log)
+			t.Errorf("shunt logged a token:\n%s", log)
 		} else if t.Failed() {
 			t.Logf("log of shunt:\n%s", log)
 		}
@@ -102,7 +102,7 @@ func startConfigured(t *testing.T, p *provider, accounts store, tables string, e
 	return g
 }
 
-// freeAddress finds a port below those that the system hands out, so that no connection takes it before shunt does.
+// freeAddress returns an address with a free port below the ephemeral range, so that no connection takes it before shunt does.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for {
@@ -120,7 +120,7 @@ func freeAddress(t *testing.T) string {
 
 func (g *gateway) waitReady(t *testing.T) {
 	t.Helper()
-	patience := time.After(20 * time.Second)
+	deadline := time.After(20 * time.Second)
 	for {
 		if resp, err := http.Get(g.url + "/health"); err == nil {
 			resp.Body.Close()
@@ -130,23 +130,23 @@ func (g *gateway) waitReady(t *testing.T) {
 		}
 		select {
 		case <-g.exited:
-			t.Fatalf("shunt ended: %v\n%s", g.cmd.ProcessState, g.log.String())
-		case <-patience:
-			t.Fatal("shunt does not begin to serve")
+			t.Fatalf("shunt exited: %v\n%s", g.cmd.ProcessState, g.log.String())
+		case <-deadline:
+			t.Fatal("shunt does not become ready")
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// askToStop sends SIGTERM, once.
-func (g *gateway) askToStop() {
-	g.asked.Do(func() { _ = g.cmd.Process.Signal(syscall.SIGTERM) }) // a process that has ended shows by its exit code
+// terminate sends SIGTERM, but only once.
+func (g *gateway) terminate() {
+	g.terminated.Do(func() { _ = g.cmd.Process.Signal(syscall.SIGTERM) }) // stop reports a process that has exited already
 }
 
-// stop asks shunt to stop and waits for its end, which must be a good one.
+// stop terminates shunt and checks that it exits cleanly.
 func (g *gateway) stop(t *testing.T) {
 	t.Helper()
-	g.askToStop()
+	g.terminate()
 	select {
 	case <-g.exited:
 	case <-time.After(time.Minute):
@@ -154,11 +154,11 @@ func (g *gateway) stop(t *testing.T) {
 		t.Fatalf("shunt does not stop\n%s", g.log.String())
 	}
 	if code := g.cmd.ProcessState.ExitCode(); code != 0 {
-		t.Errorf("shunt exited with %d", code)
+		t.Errorf("shunt exited with code %d", code)
 	}
 }
 
-// records are the lines of the request log, complete once shunt has stopped.
+// records returns the request log, which is complete once shunt has exited.
 func (g *gateway) records(t *testing.T) (list []observe.Record) {
 	t.Helper()
 	content, err := os.ReadFile(g.requests)
@@ -180,7 +180,7 @@ func writeFile(t *testing.T, path string, content []byte) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	// As a careful editor does: a reader sees the old content or the new one.
+	// Atomically, as an editor does: a reader sees either the old content or the new.
 	if err := os.WriteFile(path+".new", content, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// build makes the binary as it is shipped.
+// build builds the binary as it is shipped.
 func build(dir string) (string, error) {
 	path := filepath.Join(dir, "shunt")
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=auto", "-o", path, "./cmd/shunt")
@@ -57,7 +57,7 @@ func findClaude() (string, error) {
 		return "", err
 	}
 	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("scripts/install puts the clients in place: %w", err)
+		return "", fmt.Errorf("run scripts/install to install the clients: %w", err)
 	}
 	return path, nil
 }

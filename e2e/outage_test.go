@@ -11,15 +11,15 @@ import (
 	"shunt/internal/sim"
 )
 
-// WIRE-12b: an upstream that begins a stream and falls silent is given up, although shunt's pings keep the client waiting.
-// Claude Code sends the turn again and shows the response to that.
+// WIRE-12b: shunt gives up an upstream whose stream stalls, although its own pings keep the client waiting. Claude Code sends the
+// turn again and shows that response.
 func TestStalledUpstream(t *testing.T) {
 	t.Parallel()
 	p := startProvider(t, sim.Config{Accounts: subscriptions("a", "b")})
 	var stalled atomic.Int64
 	p.Inject("", stall(&stalled).Times(1))
 	g := startGateway(t, p, newStore(t, p, "a", "b"), pool+"\n[server.timeouts]\nupstream_idle_ms = 2000\n", "SHUNT_SERVER__SSE_KEEPALIVE_SECONDS=1")
-	p.answered(t, newClaude(t, g.url, clientToken).ask(t, "say hi"))
+	p.shown(t, newClaude(t, g.url, clientToken).prompt(t, "say hi"))
 	g.stop(t)
 	records := g.records(t)
 	if stalled.Load() != 1 || len(records) < 2 || len(records) > 3 || records[0].End == "" || records[len(records)-1].End != "" {
@@ -27,14 +27,14 @@ func TestStalledUpstream(t *testing.T) {
 	}
 }
 
-// FO-0c: a request that the upstream cannot serve, whichever account it comes from, costs two accounts at most, and these
-// for a moment. The sessions of the others stay where they are.
+// FO-0c: a request that fails on every account reaches at most two accounts and cools them down only briefly. Sessions on the
+// other accounts stay there.
 func TestOneBadRequest(t *testing.T) {
 	const poison = "claude-poison"
 	for _, c := range []struct {
 		name  string
 		fault sim.Fault
-		most  int // requests at the upstream: a reset is sent once more to the same account (FO-0a)
+		most  int // upstream requests; after a reset the same account gets one more (FO-0a)
 	}{
 		{"500", sim.ServerError(500), 2},
 		{"reset", sim.ResetConnection(), 4},
@@ -89,8 +89,8 @@ func TestOneBadRequest(t *testing.T) {
 	}
 }
 
-// TOK-9, FO-8b: while the provider rejects every token, each account is refreshed once, and no client gets a message to log in.
-func TestOutageOfTheProvidersCheck(t *testing.T) {
+// TOK-9, FO-8b: while the provider rejects every token, each account is refreshed once, and no client is told to log in.
+func TestAuthenticationOutage(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c"}
 	p := startProvider(t, sim.Config{Accounts: subscriptions(names...)})
@@ -108,7 +108,7 @@ func TestOutageOfTheProvidersCheck(t *testing.T) {
 	}
 }
 
-// RTE-2: a model's name of many megabytes is refused, and shunt keeps none of it.
+// RTE-2: shunt rejects a model name of many megabytes and keeps none of it in memory.
 func TestHugeModelName(t *testing.T) {
 	t.Parallel()
 	p := startProvider(t, sim.Config{Accounts: subscriptions("a")})

@@ -11,10 +11,10 @@ import (
 	"shunt/internal/sim"
 )
 
-// clientToken is what Claude Code is given as its own credential; it must stop at the gateway.
+// clientToken is Claude Code's own credential, which must not pass the gateway.
 const clientToken = "sk-ant-client-of-the-gateway"
 
-// poolOf starts a provider with accounts, a gateway that pools them, and a user of it.
+// poolOf starts a provider with accounts, a gateway that pools them, and a user of the gateway.
 func poolOf(t *testing.T, config sim.Config, names ...string) (*provider, *gateway, *claude) {
 	t.Helper()
 	config.Accounts = subscriptions(names...)
@@ -23,14 +23,13 @@ func poolOf(t *testing.T, config sim.Config, names ...string) (*provider, *gatew
 	return p, g, newClaude(t, g.url, clientToken)
 }
 
-// A conversation through the pool: the answers stream through unchanged, every turn of the session lands on the account
-// that had the first (SEL-1), with that account's identity in place of the client's (WIRE-1, WIRE-6), and each request
-// leaves one line (OBS-1).
+// A conversation through the pool: responses are streamed unchanged, every turn of the session goes to the same account (SEL-1),
+// with that account's identity in place of the client's (WIRE-1, WIRE-6), and each request is logged in one line (OBS-1).
 func TestConversation(t *testing.T) {
 	p, g, user := poolOf(t, sim.Config{}, "a", "b", "c")
-	first := p.answered(t, user.ask(t, "say hi"))
-	second := p.answered(t, user.reply(t, "again"))
-	third := p.answered(t, user.reply(t, "and again"))
+	first := p.shown(t, user.prompt(t, "say hi"))
+	second := p.shown(t, user.followUp(t, "again"))
+	third := p.shown(t, user.followUp(t, "and again"))
 
 	for _, r := range []sim.Request{first, second, third} {
 		if r.Account != first.Account || r.Session() != first.Session() || !r.Stream {
@@ -41,7 +40,7 @@ func TestConversation(t *testing.T) {
 		}
 		for name, values := range r.Header {
 			if strings.Contains(strings.Join(values, " "), clientToken) {
-				t.Errorf("the client's token went on in %s", name)
+				t.Errorf("the client's token was forwarded in %s", name)
 			}
 		}
 	}
@@ -58,24 +57,24 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// A session moves before its account hits the wall: the last answer tells that the window is nearly used up, and the
-// next turn is another account's, without one refusal (SEL-6).
-func TestMovesBeforeTheWall(t *testing.T) {
+// A session moves before its account's window is used up: a response reports high utilization, and the next turn goes to
+// another account without any 429 (SEL-6).
+func TestMovesBeforeLimit(t *testing.T) {
 	p, _, user := poolOf(t, sim.Config{}, "a", "b")
-	first := p.answered(t, user.ask(t, "say hi"))
+	first := p.shown(t, user.prompt(t, "say hi"))
 	p.Fill(first.Account, messages.FiveHour, 0.985)
-	if last := p.answered(t, user.reply(t, "the one that tells")); last.Account != first.Account {
-		t.Fatalf("moved to %s before it could know", last.Account)
+	if last := p.shown(t, user.followUp(t, "the turn that reports it")); last.Account != first.Account {
+		t.Fatalf("moved to %s too early", last.Account)
 	}
-	if moved := p.answered(t, user.reply(t, "the one that moves")); moved.Account == first.Account {
-		t.Error("the session stayed")
+	if moved := p.shown(t, user.followUp(t, "the turn that moves")); moved.Account == first.Account {
+		t.Error("the session did not move")
 	}
-	if refusals := p.Counters("").ByStatus[http.StatusTooManyRequests]; refusals != 0 {
-		t.Errorf("%d requests were refused", refusals)
+	if rejections := p.Counters("").ByStatus[http.StatusTooManyRequests]; rejections != 0 {
+		t.Errorf("%d requests were rejected", rejections)
 	}
 }
 
-// Whatever happens to the account of a session between two turns, Claude Code shows the next answer and nothing else
+// After any failure of the session's account between two turns, Claude Code shows the next response and nothing else
 // (5-failover).
 func TestTroubleBetweenTurns(t *testing.T) {
 	const other, same = true, false
@@ -92,16 +91,16 @@ func TestTroubleBetweenTurns(t *testing.T) {
 		}, other},
 		{"connections reset", func(p *provider, account string) { p.Inject(account, sim.ResetConnection()) }, other},
 		{"one connection reset", func(p *provider, account string) { p.Inject(account, sim.ResetConnection().Times(1)) }, same},
-		{"credential refused", func(p *provider, account string) { p.Inject(account, sim.CredentialForbidden()) }, other},
-		{"token ended early", func(p *provider, account string) { p.ExpireTokens(account) }, same},
+		{"credential rejected", func(p *provider, account string) { p.Inject(account, sim.CredentialForbidden()) }, other},
+		{"token expired early", func(p *provider, account string) { p.ExpireTokens(account) }, same},
 		{"throttled for a second", func(p *provider, account string) { p.Inject(account, sim.Throttled("1").Times(1)) }, same},
 		{"throttled for long", func(p *provider, account string) { p.Inject(account, sim.Throttled("30")) }, other},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, _, user := poolOf(t, sim.Config{}, "a", "b")
-			first := p.answered(t, user.ask(t, "say hi"))
+			first := p.shown(t, user.prompt(t, "say hi"))
 			c.trouble(p, first.Account)
-			second := p.answered(t, user.reply(t, "again"))
+			second := p.shown(t, user.followUp(t, "again"))
 			if moved := second.Account != first.Account; moved != c.moves || second.Session() != first.Session() {
 				t.Errorf("%s, then %s; sessions %s, %s", first.Account, second.Account, first.Session(), second.Session())
 			}
@@ -109,15 +108,15 @@ func TestTroubleBetweenTurns(t *testing.T) {
 	}
 }
 
-// A stream that breaks in the middle is Claude Code's to repeat, which it does without asking for a stream (FO-9): the
-// plain answer works as well.
-func TestStreamBreaks(t *testing.T) {
+// shunt does not repeat a request whose stream is aborted in the middle; Claude Code does, without a stream (FO-9), and gets the
+// plain response.
+func TestStreamAborted(t *testing.T) {
 	p, g, user := poolOf(t, sim.Config{}, "a", "b")
 	for _, account := range p.Accounts() {
 		p.Inject(account, sim.Abort(4).Times(1))
 	}
-	if last := p.answered(t, user.ask(t, "say hi")); last.Stream {
-		t.Error("the repetition was a stream")
+	if last := p.shown(t, user.prompt(t, "say hi")); last.Stream {
+		t.Error("the repeated request was for a stream")
 	}
 	g.stop(t)
 	if records := g.records(t); len(records) != 2 || records[0].End != "cut" || records[1].End != "" || records[1].Stream {
@@ -125,45 +124,45 @@ func TestStreamBreaks(t *testing.T) {
 	}
 }
 
-// When every account's quota is used up, Claude Code stops at once and shows the provider's own words (FO-8, ERR-2).
-func TestEverythingUsedUp(t *testing.T) {
+// When the quota of every account is used up, Claude Code stops at once and shows the provider's message (FO-8, ERR-2).
+func TestAllQuotaUsedUp(t *testing.T) {
 	p, _, user := poolOf(t, sim.Config{}, "a", "b")
 	for _, account := range p.Accounts() {
 		p.Fill(account, messages.SevenDay, 1)
 	}
-	got := user.ask(t, "say hi")
+	got := user.prompt(t, "say hi")
 	if got.code == 0 || !strings.Contains(got.stdout+got.stderr, "429") {
 		t.Errorf("Claude Code: %+v", got)
 	}
 	for _, account := range p.Accounts() {
 		if n := p.Counters(account).Requests; n != 1 {
-			t.Errorf("%s was asked %d times", account, n)
+			t.Errorf("%s received %d requests", account, n)
 		}
 	}
 }
 
-// With an empty store the user reads what to do (ACC-5); the account that is put there serves without a restart (ACC-4).
+// With an empty store the error says what to do (ACC-5); an account added to the store serves without a restart (ACC-4).
 func TestAccountAddedWhileRunning(t *testing.T) {
 	p := startProvider(t, sim.Config{Accounts: subscriptions("a")})
 	accounts := newStore(t, p)
 	g := startGateway(t, p, accounts, pool)
 	user := newClaude(t, g.url, clientToken)
-	if got := user.ask(t, "say hi"); got.code == 0 || !strings.Contains(got.stdout+got.stderr, "anthropic") || len(p.messages()) != 0 {
-		t.Errorf("Claude Code: %+v; %d requests went on", got, len(p.messages()))
+	if got := user.prompt(t, "say hi"); got.code == 0 || !strings.Contains(got.stdout+got.stderr, "anthropic") || len(p.messages()) != 0 {
+		t.Errorf("Claude Code: %+v; %d requests were forwarded", got, len(p.messages()))
 	}
 	accounts.put(t, p, "a", nil)
-	got := user.ask(t, "say hi")
-	for range 10 { // each try takes Claude Code the better part of a second
+	got := user.prompt(t, "say hi")
+	for range 10 { // Claude Code takes almost a second for each attempt
 		if got.code == 0 {
 			break
 		}
-		got = user.ask(t, "say hi")
+		got = user.prompt(t, "say hi")
 	}
-	p.answered(t, got)
+	p.shown(t, got)
 }
 
-// An access token that has ended is refreshed before its use, and what the provider accepts from then on is on disk, in
-// a private file that still holds all that is not shunt's (TOK-1, TOK-5, TOK-6, ACC-1).
+// An expired access token is refreshed before use, and the new tokens are stored in a private file that keeps all fields that are
+// not shunt's (TOK-1, TOK-5, TOK-6, ACC-1).
 func TestRotatedTokensAreOnDisk(t *testing.T) {
 	p := startProvider(t, sim.Config{Accounts: subscriptions("a")})
 	old := readCredentials(t, p.Credentials("a"))
@@ -172,8 +171,8 @@ func TestRotatedTokensAreOnDisk(t *testing.T) {
 	accounts.put(t, p, "a", func(oauth map[string]any) { oauth["expiresAt"] = time.Now().Add(-time.Hour).UnixMilli() })
 	g := startGateway(t, p, accounts, pool)
 	user := newClaude(t, g.url, clientToken)
-	p.answered(t, user.ask(t, "say hi"))
-	p.answered(t, user.reply(t, "again"))
+	p.shown(t, user.prompt(t, "say hi"))
+	p.shown(t, user.followUp(t, "again"))
 	g.stop(t)
 
 	content, err := os.ReadFile(accounts.file("a"))
@@ -185,10 +184,10 @@ func TestRotatedTokensAreOnDisk(t *testing.T) {
 		t.Error("the tokens on disk are not those that the provider issued last")
 	}
 	if left := time.Until(time.UnixMilli(now.OAuth.ExpiresAt)); left < 7*time.Hour {
-		t.Errorf("%v left on disk", left)
+		t.Errorf("the token on disk expires in %v", left)
 	}
 	if now.UUID != p.UUID("a") || now.OAuth.SubscriptionType != old.OAuth.SubscriptionType || now.Whatever != old.Whatever || len(now.PlugIns) == 0 {
-		t.Errorf("lost on the way: %s", content)
+		t.Errorf("fields were lost: %s", content)
 	}
 	if n := p.Counters("a").Refreshes; n != 1 {
 		t.Errorf("%d refreshes", n)

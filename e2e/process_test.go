@@ -27,7 +27,7 @@ func (g *gateway) resident(t *testing.T) int64 {
 	return n << 10
 }
 
-// descriptors returns how many files and sockets shunt has open.
+// descriptors returns the number of files and sockets that shunt has open.
 func (g *gateway) descriptors(t *testing.T) int {
 	t.Helper()
 	list, err := os.ReadDir(g.proc("fd"))
@@ -41,7 +41,7 @@ func (g *gateway) proc(file string) string {
 	return filepath.Join("/proc", strconv.Itoa(g.cmd.Process.Pid), file)
 }
 
-// series are the values of one scrape, by name and labels as they are written: `shunt_conditions`, `x_total{a="b"}`.
+// series holds the values of a scrape by name and labels, as written: `shunt_conditions`, `x_total{a="b"}`.
 type series map[string]float64
 
 // scrape reads the metrics at an address (OBS-2).
@@ -72,7 +72,7 @@ func scrape(t *testing.T, address string) series {
 	return s
 }
 
-// sum adds up the series of a name that have all the labels, written `name="value"`.
+// sum adds up the series with the name and all of the labels, written `name="value"`.
 func (s series) sum(name string, labels ...string) (total float64) {
 next:
 	for key, value := range s {

@@ -9,11 +9,11 @@ import (
 	"shunt/internal/sim"
 )
 
-// provider is the simulated provider on a port of its own.
+// provider is a running simulated provider.
 type provider struct {
 	*sim.Provider
 	url    string
-	output sim.Range // the length of its answers
+	output sim.Range // length of its responses
 }
 
 func startProvider(t *testing.T, config sim.Config) *provider {
@@ -32,12 +32,12 @@ func startProvider(t *testing.T, config sim.Config) *provider {
 	return &provider{p, server.URL, config.Output}
 }
 
-// paidKey is a provider's account that is no subscription, with its key.
+// paidKey is the API key of paidAccount, which is not a subscription.
 const paidKey = "sk-ant-api03-simulated"
 
-func payingAccount() sim.Account { return sim.Account{Name: "key", APIKey: paidKey} }
+func paidAccount() sim.Account { return sim.Account{Name: "key", APIKey: paidKey} }
 
-// messages are the requests for inference that have come so far.
+// messages returns the inference requests received so far.
 func (p *provider) messages() (list []sim.Request) {
 	for _, r := range p.Requests() {
 		if strings.HasPrefix(r.Path, sim.MessagesPath+"?") || r.Path == sim.MessagesPath {
@@ -47,7 +47,7 @@ func (p *provider) messages() (list []sim.Request) {
 	return list
 }
 
-// served are those that were answered to the end with 200.
+// served returns those with a complete response of status 200.
 func (p *provider) served() (list []sim.Request) {
 	for _, r := range p.messages() {
 		if r.Status == http.StatusOK && r.Outcome == sim.Complete {
@@ -57,9 +57,8 @@ func (p *provider) served() (list []sim.Request) {
 	return list
 }
 
-// answered checks that Claude Code showed exactly the answer to the last request that was served, and nothing else. It
-// returns that request.
-func (p *provider) answered(t *testing.T, got turn) sim.Request {
+// shown checks that Claude Code shows exactly the response to the last served request and returns that request.
+func (p *provider) shown(t *testing.T, got turn) sim.Request {
 	t.Helper()
 	served := p.served()
 	if len(served) == 0 {
@@ -75,10 +74,10 @@ func (p *provider) answered(t *testing.T, got turn) sim.Request {
 	return last
 }
 
-// expected is the text that the provider answers to a body, whoever asks: a twin of it is asked.
+// expected returns the text of the provider's response to a body, which a second provider with the same seed gives as well.
 func (p *provider) expected(t *testing.T, body []byte) string {
 	t.Helper()
-	twin, err := sim.Start(sim.New(sim.Config{Seed: 1, Output: p.output, Accounts: []sim.Account{payingAccount()}}))
+	twin, err := sim.Start(sim.New(sim.Config{Seed: 1, Output: p.output, Accounts: []sim.Account{paidAccount()}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,22 +93,22 @@ func (p *provider) expected(t *testing.T, body []byte) string {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	answer, err := sim.ReadResponse(resp)
+	response, err := sim.ReadResponse(resp)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := answer.Verify(body); err != nil {
+	if err := response.Verify(body); err != nil {
 		t.Fatal(err)
 	}
-	return answer.Text
+	return response.Text
 }
 
-// The yardstick of all that follows: Claude Code is content with the simulated provider itself.
+// Claude Code works with the simulated provider itself, without a gateway. The other tests rely on that.
 func TestClaudeCodeAcceptsTheSimulator(t *testing.T) {
-	p := startProvider(t, sim.Config{Accounts: []sim.Account{payingAccount()}, Encodings: []string{"zstd", "br", "gzip"}})
+	p := startProvider(t, sim.Config{Accounts: []sim.Account{paidAccount()}, Encodings: []string{"zstd", "br", "gzip"}})
 	user := newClaude(t, p.url, paidKey)
-	first := p.answered(t, user.ask(t, "say hi"))
-	second := p.answered(t, user.reply(t, "again"))
+	first := p.shown(t, user.prompt(t, "say hi"))
+	second := p.shown(t, user.followUp(t, "again"))
 	if first.Session() == "" || first.Session() != second.Session() || first.Seq == second.Seq {
 		t.Errorf("sessions %q, %q", first.Session(), second.Session())
 	}

@@ -13,14 +13,13 @@ import (
 	"shunt/internal/sim"
 )
 
-// The headers by which a response shows where it belongs: the provider returns the request's echo, and the account whose
-// token it received.
+// The provider sends back the request's echo, and the account whose token it received, in these response headers.
 const (
 	echoHeader    = "X-Soak-Echo"
 	accountHeader = "X-Soak-Account"
 )
 
-// echoing is the provider with these headers on every response, whatever fault hits it.
+// echoing adds these headers to every response of the provider, whatever fault hits it.
 func echoing(p http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(accountHeader, accountOf(r.Header))
@@ -37,20 +36,20 @@ func accountOf(h http.Header) string {
 	return ""
 }
 
-// load is a number of sessions that send requests to a gateway, and what they have seen.
+// load sends requests of several sessions to a gateway and counts the results.
 type load struct {
 	url    string
 	client *http.Client
 
-	mu       sync.Mutex
-	total    int
-	byStatus map[int]int
-	answered int
-	served   map[string]int // responses of status 200, by x-shunt-account
-	aborted  int            // streams that ended before their end
-	left     int            // streams that the client left
-	problems []string       // the first few
-	wrong    int            // how many there are
+	mu          sync.Mutex
+	total       int
+	byStatus    map[int]int
+	completed   int
+	served      map[string]int // responses of status 200, by x-shunt-account
+	aborted     int            // streams that ended early
+	abandoned   int            // streams that the client closed
+	problems    []string       // the first few
+	numProblems int            // including those not kept
 }
 
 func newLoad(url string, sessions int) *load {
@@ -58,10 +57,10 @@ func newLoad(url string, sessions int) *load {
 	return &load{url: url, client: &http.Client{Transport: transport}, byStatus: map[int]int{}, served: map[string]int{}}
 }
 
-// requestTimeout is far more than any fault takes: a request that reaches it hangs.
+// requestTimeout is much longer than any fault lasts: a request that takes longer hangs.
 const requestTimeout = 60 * time.Second
 
-// run has the sessions send requests until the context ends, and returns when the last of them has its response.
+// run sends requests in all sessions until ctx ends and returns when every response has arrived.
 func (l *load) run(ctx context.Context, sessions int, seed uint64) {
 	var all sync.WaitGroup
 	for i := range sessions {
@@ -84,7 +83,7 @@ func (l *load) run(ctx context.Context, sessions int, seed uint64) {
 	l.client.CloseIdleConnections()
 }
 
-// send sends one request, which no other equals, and checks the response. It reports whether that was complete.
+// send sends a unique request, checks the response, and reports whether that was complete.
 func (l *load) send(session string, rng *rand.Rand) bool {
 	echo := fmt.Sprintf("%016x%016x", rng.Uint64(), rng.Uint64())
 	size := 512 + rng.IntN(16<<10)
@@ -94,13 +93,13 @@ func (l *load) send(session string, rng *rand.Rand) bool {
 	stream := rng.IntN(5) > 0
 	body := fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"%s %s"}],"metadata":{"user_id":"{\"account_uuid\":\"of the client\"}"},"max_tokens":400,"stream":%v}`,
 		model, echo, strings.Repeat("soak ", size/5), stream)
-	leaves := stream && rng.IntN(25) == 0
+	leave := stream && rng.IntN(25) == 0
 
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, l.url+sim.MessagesPath+"?beta=true", strings.NewReader(body))
 	if err != nil {
-		panic(err) // of a URL that every request uses
+		panic(err) // the URL is wrong
 	}
 	r.Header = http.Header{
 		"Content-Type": {"application/json"}, "Anthropic-Version": {"2023-06-01"}, "Authorization": {"Bearer " + clientToken},
@@ -114,50 +113,50 @@ func (l *load) send(session string, rng *rand.Rand) bool {
 	defer response.Body.Close()
 	account := response.Header.Get("X-Shunt-Account")
 	l.count(response.StatusCode, account, "")
-	if wrong := misplaced(response, account, echo); wrong != "" {
-		l.problem("status %d: %s", response.StatusCode, wrong)
+	if why := misplaced(response, account, echo); why != "" {
+		l.problem("status %d: %s", response.StatusCode, why)
 	}
-	if leaves && response.StatusCode == http.StatusOK {
+	if leave && response.StatusCode == http.StatusOK {
 		_, _ = response.Body.Read(make([]byte, 1))
 		cancel()
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.left++
+		l.abandoned++
 		return false
 	}
 	return l.check(response, body)
 }
 
-// misplaced says why a response does not belong to the request of the echo, or to the account that it names.
+// misplaced explains why a response does not belong to the request with the echo or to the account it names, or returns "".
 func misplaced(response *http.Response, account, echo string) string {
 	got, from := response.Header[echoHeader], response.Header.Get(accountHeader)
 	switch {
 	case len(got) > 1 || len(got) == 1 && got[0] != echo:
 		return fmt.Sprintf("it is the response to request %q, not %q", got, echo)
 	case len(got) == 0 && (account != "" || response.StatusCode == http.StatusOK):
-		return "it does not show which request it belongs to"
+		return "it has no request echo"
 	case account != "" && account != from:
 		return fmt.Sprintf("x-shunt-account is %q, the upstream saw the token of %q", account, from)
 	}
 	return ""
 }
 
-// check reads the response to its end. What faults may lead to is counted; all else is a problem.
+// check reads the response to its end. It counts the outcomes that faults can cause; any other is a problem.
 func (l *load) check(response *http.Response, body string) bool {
-	answer, err := sim.ReadResponse(response)
+	got, err := sim.ReadResponse(response)
 	if err == nil {
-		err = answer.Verify([]byte(body))
+		err = got.Verify([]byte(body))
 	}
 	var apiErr *sim.APIError
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case err == nil:
-		l.answered++
+		l.completed++
 		return true
 	case errors.Is(err, context.DeadlineExceeded):
-		l.note("status %d: it hangs", response.StatusCode)
-	case errors.Is(err, sim.ErrTruncated), errors.As(err, &apiErr) && apiErr.Status == http.StatusOK && answer.ID != "":
+		l.note("status %d: the response hangs", response.StatusCode)
+	case errors.Is(err, sim.ErrTruncated), errors.As(err, &apiErr) && apiErr.Status == http.StatusOK && got.ID != "":
 		l.aborted++
 	case apiErr != nil && (apiErr.Status == http.StatusOK || apiErr.Status == http.StatusTooManyRequests || apiErr.Status >= 500):
 	default:
@@ -185,9 +184,9 @@ func (l *load) problem(format string, args ...any) {
 	l.note(format, args...)
 }
 
-// note keeps a problem. The caller holds the lock.
+// note records a problem. The caller holds the lock.
 func (l *load) note(format string, args ...any) {
-	if l.wrong++; l.wrong <= 10 {
+	if l.numProblems++; l.numProblems <= 10 {
 		l.problems = append(l.problems, fmt.Sprintf(format, args...))
 	}
 }

@@ -9,19 +9,19 @@ import (
 	"shunt/internal/sim"
 )
 
-// SIGTERM in the middle of an answer: Claude Code gets the rest of it, and then shunt ends well.
-func TestStopLetsAnswersFinish(t *testing.T) {
+// On SIGTERM in the middle of a response, shunt completes the response and then exits cleanly.
+func TestStopCompletesResponses(t *testing.T) {
 	p, g, user := poolOf(t, sim.Config{Output: sim.Range{Min: 200, Max: 200}, Pace: sim.Pace{Delta: 30 * time.Millisecond}}, "a")
 	r := user.start(t, "--output-format", "stream-json", "--include-partial-messages", "--verbose", "say hi")
 	for !strings.Contains(r.stdout.String(), `"content_block_delta"`) {
 		select {
-		case got := <-r.over:
-			t.Fatalf("over before it could be seen: %+v", got)
+		case got := <-r.done:
+			t.Fatalf("the turn ended too early: %+v", got)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	g.askToStop()
-	got := <-r.over
+	g.terminate()
+	got := <-r.done
 	g.stop(t)
 
 	lines := strings.Split(got.stdout, "\n")
@@ -30,8 +30,8 @@ func TestStopLetsAnswersFinish(t *testing.T) {
 		t.Fatal(err)
 	}
 	got.stdout = last.Result
-	p.answered(t, got)
+	p.shown(t, got)
 	if n := len(p.messages()); n != 1 {
-		t.Errorf("%d requests for one answer", n)
+		t.Errorf("%d requests for one turn", n)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"shunt/internal/sim"
 )
 
-// credentials is an account's file, as far as these tests look into it.
+// credentials holds the fields of an account's file that the tests check.
 type credentials struct {
 	OAuth struct {
 		AccessToken      string `json:"accessToken"`
@@ -21,10 +21,10 @@ type credentials struct {
 	Whatever string          `json:"organizationUuid"`
 }
 
-// store is a folder of accounts.
+// store is a directory of accounts.
 type store string
 
-// newStore holds the named accounts of the provider.
+// newStore creates a store with the named accounts of the provider.
 func newStore(t *testing.T, p *provider, names ...string) store {
 	t.Helper()
 	s := store(filepath.Join(t.TempDir(), "accounts"))
@@ -34,7 +34,7 @@ func newStore(t *testing.T, p *provider, names ...string) store {
 	return s
 }
 
-// put adds an account as a copy of what Claude Code keeps, after an optional change of its claudeAiOauth object.
+// put adds an account as a copy of Claude Code's credentials, with an optional change to the claudeAiOauth object.
 func (s store) put(t *testing.T, p *provider, name string, change func(oauth map[string]any)) {
 	t.Helper()
 	var document map[string]any
@@ -62,7 +62,7 @@ func readCredentials(t *testing.T, content []byte) (c credentials) {
 	return c
 }
 
-// subscriptions are accounts with windows that hold all that a test asks for.
+// subscriptions returns accounts whose windows are large enough for a test.
 func subscriptions(names ...string) (list []sim.Account) {
 	for _, name := range names {
 		list = append(list, sim.Account{Name: name})

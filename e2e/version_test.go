@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The binary knows what it was built from: a release's tag or a commit.
+// The binary reports the tag or commit that it was built from.
 func TestVersionComesFromTheBuild(t *testing.T) {
 	out, err := exec.Command(shuntPath, "version").Output()
 	if err != nil || !strings.HasPrefix(string(out), "shunt v") {

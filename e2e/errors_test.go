@@ -22,20 +22,20 @@ const (
 	withTokens = "[server.auth]\n"
 )
 
-// watched passes requests on to a gateway, counts those for inference and keeps the header of their latest response.
-type watched struct {
+// recorder is a proxy in front of a gateway that counts inference requests and keeps the header of their latest response.
+type recorder struct {
 	url      string
 	requests atomic.Int64
 	header   atomic.Pointer[http.Header]
 }
 
-func watch(t *testing.T, g *gateway) *watched {
+func record(t *testing.T, g *gateway) *recorder {
 	t.Helper()
 	target, err := url.Parse(g.url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &watched{}
+	w := &recorder{}
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		ModifyResponse: func(r *http.Response) error {
@@ -66,13 +66,13 @@ func pooled(t *testing.T, tables string, change func(*provider), env ...string) 
 	return startConfigured(t, p, newStore(t, p, "a", "b"), fmt.Sprintf("[providers.anthropic]\nbase_url = %q\n%s\n%s", p.url, pool, tables), env...)
 }
 
-// toBoth has both accounts return the same.
+// toBoth injects a fault into both accounts.
 func toBoth(f sim.Fault) func(*provider) {
 	return func(p *provider) { p.Inject("a", f); p.Inject("b", f) }
 }
 
-// limited starts a pool whose account a is out of quota for half an hour, and whose account b, a setup token from the
-// environment, is refused as f says. The one that is named first is tried first: the other's window is nearly used up.
+// limited starts a pool whose account a is out of quota for half an hour and whose account b, a setup token from the environment,
+// fails with f. The first account is tried first, because the window of the other is nearly used up.
 func limited(t *testing.T, first string, f sim.Fault) *gateway {
 	t.Helper()
 	p := startProvider(t, sim.Config{Accounts: subscriptions("a", "b")})
@@ -89,17 +89,17 @@ func limited(t *testing.T, first string, f sim.Fault) *gateway {
 	return g
 }
 
-// What a person reads when shunt itself refuses a request: the cause and what to do, at once, and never that they should
-// log in to Claude Code, which would change nothing (ERR-3, FO-8b, ACC-5, CAP-4).
-func TestRefusals(t *testing.T) {
+// When shunt itself rejects a request, Claude Code shows the cause and what to do, at once. It does not tell the user to log in to
+// Claude Code, which would not help (ERR-3, FO-8b, ACC-5, CAP-4).
+func TestGatewayErrors(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		start func(t *testing.T) *gateway
 		token string
-		env   string // of Claude Code
+		env   string // for Claude Code
 		says  []string
-		most  int64 // requests
-		quota bool  // the response tells programs the limit and when it ends, too
+		most  int64 // the largest number of requests
+		quota bool  // the response's header reports the limit and its reset
 	}{
 		{
 			name: "wrong token", // AUTH-2
@@ -154,7 +154,7 @@ func TestRefusals(t *testing.T) {
 					p.Fill("b", messages.FiveHour, 0.9)
 				})
 				for i := 0; g.send(t, fmt.Sprint("session-", i), model).StatusCode == http.StatusOK && i < 20; i++ {
-				} // until both have reported what is used
+				} // until both have reported their utilization
 				return g
 			},
 			says: []string{"429", "max_utilization", "the first is back in"},
@@ -188,7 +188,7 @@ func TestRefusals(t *testing.T) {
 			quota: true,
 		},
 		{
-			name: "address refused",
+			name: "address not allowed",
 			start: func(t *testing.T) *gateway {
 				return pooled(t, "[server.access_control]\nallow_cidrs = [\"192.0.2.0/24\"]\n", nil)
 			},
@@ -215,7 +215,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			w := watch(t, c.start(t))
+			w := record(t, c.start(t))
 			token := c.token
 			if token == "" {
 				token = clientToken
@@ -224,7 +224,7 @@ func TestRefusals(t *testing.T) {
 			if c.env != "" {
 				user.env = append(user.env, c.env)
 			}
-			got := user.ask(t, "say hi")
+			got := user.prompt(t, "say hi")
 			shown := got.stdout + got.stderr
 			t.Logf("%d requests; exit code %d: %s", w.requests.Load(), got.code, shown)
 			if got.code == 0 {
@@ -232,21 +232,21 @@ func TestRefusals(t *testing.T) {
 			}
 			for _, words := range c.says {
 				if !strings.Contains(shown, words) {
-					t.Errorf("it does not say %q", words)
+					t.Errorf("Claude Code does not show %q", words)
 				}
 			}
 			if strings.Contains(shown, "/login") {
-				t.Error("it tells the user to log in")
+				t.Error("Claude Code shows /login")
 			}
 			if c.quota {
 				h := *w.header.Load()
 				after, err := strconv.Atoi(h.Get("Retry-After"))
 				if err != nil || after < 1700 || after > 1800 || h.Get("Anthropic-Ratelimit-Unified-5h-Status") != "rejected" || h.Get("X-Shunt-Pool") != "exhausted" {
-					t.Errorf("the response's header: %v", h)
+					t.Errorf("response header: %v", h)
 				}
 			}
 			if n := w.requests.Load(); n == 0 || n > c.most {
-				t.Errorf("%d requests, at most %d wanted", n, c.most)
+				t.Errorf("%d requests, want at most %d", n, c.most)
 			}
 		})
 	}
@@ -273,13 +273,13 @@ func (g *gateway) admin(t *testing.T, method, path, body string) []byte {
 	return content
 }
 
-// send sends a short request of a session and returns the response, whose body has been read.
+// send sends a short request for a session and returns the response, whose body it has read.
 func (g *gateway) send(t *testing.T, session, model string) *http.Response {
 	t.Helper()
 	return g.post(t, session, fmt.Sprintf(`{"model":%q,"max_tokens":20,"messages":[{"role":"user","content":"hi"}]}`, model))
 }
 
-// post is send with a body of one's own.
+// post is like send, with another body.
 func (g *gateway) post(t *testing.T, session, body string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.url+sim.MessagesPath, strings.NewReader(body))
