@@ -7,32 +7,60 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"shunt/internal/config"
 	"shunt/internal/sim"
 )
 
-// examples are the fenced blocks of a language in a document of the project.
-func examples(t *testing.T, document, language string) []string {
+// documents are those whose examples are checked, in the order in which a newcomer reads them.
+var documents = []string{
+	"README.md", "docs/guide/accounts.md", "docs/guide/models-and-chains.md", "docs/guide/sharing.md", "docs/guide/operating.md",
+}
+
+// readDocument returns a document of the project.
+func readDocument(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", document))
+	text, err := os.ReadFile(filepath.Join("..", "..", name))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(text)
+}
+
+// examples returns the fenced blocks of a language in all documents.
+func examples(t *testing.T, language string) []string {
+	t.Helper()
+	fence := regexp.MustCompile("(?ms)^ *```" + language + "\n(.*?)^ *```$")
 	var blocks []string
-	for _, m := range regexp.MustCompile("(?ms)^ *```"+language+"\n(.*?)^ *```$").FindAllStringSubmatch(string(text), -1) {
-		blocks = append(blocks, m[1])
+	for _, document := range documents {
+		for _, m := range fence.FindAllStringSubmatch(readDocument(t, document), -1) {
+			blocks = append(blocks, m[1])
+		}
 	}
 	if len(blocks) == 0 {
-		t.Fatalf("%s has no example in %s", document, language)
+		t.Fatalf("no document has an example in %s", language)
 	}
 	return blocks
 }
 
-// The configurations that the README shows are good ones.
-func TestReadmeConfigurations(t *testing.T) {
+// The README stays short enough to read at once, and narrow enough for a terminal.
+func TestReadmeSize(t *testing.T) {
+	lines := strings.Split(strings.TrimSuffix(readDocument(t, "README.md"), "\n"), "\n")
+	if len(lines) > 150 {
+		t.Errorf("README.md has %d lines, and may have 150", len(lines))
+	}
+	for i, line := range lines {
+		if width := utf8.RuneCountInString(line); width > 100 {
+			t.Errorf("README.md:%d is %d characters wide, and may be 100", i+1, width)
+		}
+	}
+}
+
+// Every configuration in the documents loads without a warning.
+func TestDocumentedConfigurations(t *testing.T) {
 	env := []string{"HOME=" + t.TempDir(), "ANTHROPIC_API_KEY=key", "SHUNT_ADMIN_TOKENS=me:an-admin-token-that-is-long-enough", "SHUNT_CLIENT_TOKENS=ann:a-token-that-is-long-enough"}
-	for _, example := range examples(t, "README.md", "toml") {
+	for _, example := range examples(t, "toml") {
 		file := filepath.Join(t.TempDir(), "shunt.toml")
 		if err := os.WriteFile(file, []byte(example), 0o600); err != nil {
 			t.Fatal(err)
@@ -43,8 +71,8 @@ func TestReadmeConfigurations(t *testing.T) {
 	}
 }
 
-// The commands that the README has a person type work, one block after the other, in one home.
-func TestReadmeCommands(t *testing.T) {
+// The commands that the documents give to a reader work, one block after the other, in one home.
+func TestDocumentedCommands(t *testing.T) {
 	provider := sim.New(sim.Config{Accounts: []sim.Account{{Name: "a"}, {Name: "b"}}})
 	server, err := sim.Start(provider)
 	if err != nil {
@@ -59,12 +87,12 @@ func TestReadmeCommands(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(spare, ".credentials.json"), provider.Credentials("b"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// A person has a terminal, at which Enter chooses the browser.
-	const shunt = "shunt_() { [ \"$1\" != login ] || set -- \"$@\" --mode oauth; command shunt \"$@\"; }\n"
+	// A reader has a terminal, where Enter chooses the browser.
+	const shunt = "shunt() { [ \"$1\" != login ] || set -- \"$@\" --mode oauth; command shunt \"$@\"; }\n"
 	var script strings.Builder
 	script.WriteString("set -eu\nmake() { :; }\n" + shunt)
-	for _, block := range examples(t, "README.md", "sh") {
-		script.WriteString(strings.ReplaceAll(block, "./shunt", "shunt_"))
+	for _, block := range examples(t, "sh") {
+		script.WriteString(block)
 	}
 	command := exec.Command("sh", "-c", script.String())
 	command.Dir, command.Env = home, []string{
@@ -90,10 +118,10 @@ func TestReadmeCommands(t *testing.T) {
 	}
 }
 
-// What the README shows of an explanation is what `check` says of that recipe.
-func TestReadmeExplanation(t *testing.T) {
+// The explanation in the guide is what `shunt check` prints for that recipe.
+func TestDocumentedExplanation(t *testing.T) {
 	const end = "(end)"
-	_, shown, found := strings.Cut(strings.Join(examples(t, "README.md", "console"), end)+end, "$ ./shunt check --explain \"claude-sonnet-5-5[1m]\"\n")
+	_, shown, found := strings.Cut(strings.Join(examples(t, "console"), end)+end, "$ shunt check --explain \"claude-sonnet-5-5[1m]\"\n")
 	shown, _, _ = strings.Cut(shown, end)
 	command := exec.Command("shunt", "check", "--config", "../../docs/recipes/pin-a-model.toml", "--explain", "claude-sonnet-5-5[1m]")
 	out, err := command.CombinedOutput()
