@@ -377,7 +377,7 @@ func TestBrokenAnswer(t *testing.T) {
 	url, records := start(t, "", upstreamFunc(func(w http.ResponseWriter, r *upstream.Request) upstream.Outcome {
 		io.WriteString(w, "half")
 		http.NewResponseController(w).Flush()
-		return upstream.Outcome{Broken: true}
+		return upstream.Outcome{Aborted: true}
 	}))
 	response, err := http.Post(url+"/v1/messages", "application/json", strings.NewReader(`{"model":"x"}`))
 	if err != nil {

@@ -48,10 +48,10 @@ func (g *Gateway) finish(w http.ResponseWriter, r *upstream.Request, outcome ups
 	record.Bound()
 	g.Record(record)
 	unanswered := record.Status == 0 // net/http would make an empty 200 of it, for a client that has closed its half only
-	if outcome.Broken && !unanswered {
+	if outcome.Aborted && !unanswered {
 		_ = http.NewResponseController(w).Flush() // what has come of the answer, before the connection breaks, too
 	}
-	if outcome.Broken || unanswered {
+	if outcome.Aborted || unanswered {
 		panic(http.ErrAbortHandler)
 	}
 }

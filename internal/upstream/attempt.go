@@ -16,17 +16,17 @@ import (
 	"shunt/internal/secret"
 )
 
-// attempt is one account's turn at a request.
+// attempt is the use of one account for a request.
 type attempt struct {
 	pool.Candidate
 	account   *account.Account
 	token     secret.String
 	sent      time.Time
-	detour    bool // another account was throttled: this turn does not move the session
+	detour    bool // another account was throttled: this attempt does not move the session
 	resent    bool
 	waited    bool // the resend came after a throttle's wait
 	refreshed bool
-	fresh     bool // dial anew
+	fresh     bool // on a new connection
 	throttle  *kept
 	wait      time.Duration // the throttle's retry-after
 	until     time.Time     // the end of that wait, with jitter
@@ -36,9 +36,9 @@ type attempt struct {
 const soonAfter = time.Second
 
 // mayRepeat reports whether the request may be sent to the same account once more. There is one resend, and one with a
-// refreshed token (FO-0); after a refresh, nothing is waited for or resent again (FO-4). A failed connection allows a resend
-// only if the upstream is unlikely to be working on the request: no part of a response came, and the connection was reused,
-// the request was not fully sent, or the failure came at once (FO-0a).
+// refreshed token (FO-0); after a refresh, there is no wait and no other resend (FO-4). After a failed connection, a resend is
+// allowed only if the upstream is unlikely to be working on the request: no part of a response arrived, and the connection
+// was reused, the request was not fully sent, or the failure came at once (FO-0a).
 func (a *attempt) mayRepeat(r reply) bool {
 	once := !a.resent && !a.refreshed
 	switch r.class {
@@ -56,37 +56,38 @@ func mayResend(f *http1.SendError) bool {
 	return !f.Received && (f.Reused || !f.Sent || f.After <= soonAfter)
 }
 
-// reply is the result of one request to an upstream: a response that went to the client, or a class and what came with it.
+// reply is the result of one request to an upstream: either the request is done, with an Outcome, or the response has a class
+// and the client has received nothing.
 type reply struct {
-	answered bool
+	done bool
 	Outcome
 	class   family.Class
-	kept    *kept            // nil when no response came
+	kept    *kept            // nil: there was no response
 	failure *http1.SendError // of class unreachable
-	cause   string           // why no response came
+	cause   string           // why there was no response
 }
 
-// ask sends the request to the upstream once.
-func (x *exchange) ask(a *attempt) reply {
+// sendOnce sends the request to the upstream once.
+func (x *exchange) sendOnce(a *attempt) reply {
 	set := make([]field, 0, 2)
 	set = x.appendItems(set, x.r.Client.Header)
 	if x.r.Scan.Stream || x.r.restore() != "" {
 		set = append(set, plainAnswer)
 	}
 	a.sent = x.clock.Now()
-	x.r.call(a.Name)
+	x.r.noteSent(a.Name)
 	response, err := x.send(x.r, call{credential: Bearer(a.token), set: set, edits: x.r.edits(x.family.Dialect, a.account.UUID()), fresh: a.fresh})
-	x.r.heard(response, err)
+	x.r.noteResponse(response, err)
 	switch {
 	case x.r.gone():
 		if response != nil {
 			response.Body.Close()
 		}
 		x.r.Record.Account, x.r.Record.Why = a.Name, string(a.Why)
-		return reply{answered: true}
+		return reply{done: true}
 	case errors.Is(err, http1.ErrPatience):
 		x.r.Record.Account, x.r.Record.Why = a.Name, string(a.Why)
-		return reply{answered: true, Outcome: Outcome{Failure: noHeadersInTime}}
+		return reply{done: true, Outcome: Outcome{Failure: noHeadersInTime}}
 	case err != nil:
 		class, failure := classifyError(err)
 		return reply{class: class, failure: failure, cause: cause(err)}
@@ -101,21 +102,21 @@ func (x *exchange) ask(a *attempt) reply {
 		Body: func() []byte { return decoded(response.Header, peek(response)) },
 	})
 	relays := x.family.Rules[class].Then == family.Relay
-	final := !x.r.chained || tellingOf(response.Status) == stops
-	x.r.meant(x.reason(class), relays && final)
+	final := !x.r.chained || severityOf(response.Status) == final
+	x.r.noteClass(x.reason(class), relays && final)
 	if !relays {
 		return reply{class: class, kept: keep(x.family, response)}
 	}
 	if !final {
-		return reply{answered: true, Outcome: x.relayKept(a, keep(x.family, response))}
+		return reply{done: true, Outcome: x.relayKept(a, keep(x.family, response))}
 	}
 	return x.relay(a, class, response)
 }
 
-// relay sends a response to the client, unless it is a stream that begins with a refusal (FO-11).
+// relay sends a response to the client unless it is a stream that begins with a refusal (FO-11).
 func (x *exchange) relay(a *attempt, class family.Class, response *http1.Response) reply {
-	answer := relay.Response{Status: response.Status, Header: response.Header, Body: response.Body, Length: response.Length}
-	result := relay.Relay(x.w, answer, relay.Options{
+	body := relay.Response{Status: response.Status, Header: response.Header, Body: response.Body, Length: response.Length}
+	result := relay.Relay(x.w, body, relay.Options{
 		Client:    x.r.Dialect,
 		Upstream:  x.family.Dialect,
 		KeepAlive: x.r.Times.KeepAlive,
@@ -134,16 +135,16 @@ func (x *exchange) relay(a *attempt, class family.Class, response *http1.Respons
 	})
 	if result.Refusal != dialect.NoError {
 		class, status := family.ClassifyEvent(result.Refusal)
-		x.r.meant(x.reason(class), false)
+		x.r.noteClass(x.reason(class), false)
 		return reply{class: class, kept: keepRefused(x.family, response, result.Head, status)}
 	}
 	response.Body.Close()
 	x.r.record(response.Status, result)
-	return reply{answered: true, Outcome: Outcome{Broken: result.Aborted}}
+	return reply{done: true, Outcome: Outcome{Aborted: result.Aborted}}
 }
 
-// succeed records that an account serves, when the head of its response goes to the client. A count of tokens says nothing
-// about messages (RTE-4).
+// succeed records that an account serves the request, when the head of its response is sent to the client. A count of tokens
+// says nothing about messages (RTE-4).
 func (x *exchange) succeed(a *attempt) {
 	a.account.Confirm(a.token)
 	if x.counting {
@@ -160,7 +161,7 @@ func (x *exchange) succeed(a *attempt) {
 	}
 }
 
-// writeHeader sets the headers of a response from an account; a is nil if it must not show one.
+// writeHeader sets the headers of a response; a is the account that it names, or nil.
 func (x *exchange) writeHeader(h, upstream http.Header, a *attempt) {
 	copyResponseHeader(h, upstream)
 	writeGatewayHeaders(h, x.name, x.r.Scan.Model, x.model)
@@ -172,7 +173,7 @@ func (x *exchange) writeHeader(h, upstream http.Header, a *attempt) {
 	}
 }
 
-// relayKept ends with a response that was kept; a is the account it is shown to come from, or nil.
+// relayKept ends the request with a response that was kept; a is the account that it names, or nil.
 func (x *exchange) relayKept(a *attempt, k *kept) Outcome {
 	x.selection.Release() // RMP-3
 	return x.r.end(x.w, &held{k, func(h http.Header) { x.writeHeader(h, k.header, a) }})

@@ -9,19 +9,19 @@ import (
 	"shunt/internal/observe"
 )
 
-// headersTooLate is the result of a call that was given up because no headers came in time; there is no class for it.
+// headersTooLate is the result of a call whose headers did not arrive in time; it has no class.
 const headersTooLate = "header_timeout"
 
-// call notes that an upstream is called.
-func (r *Request) call(account string) {
+// noteSent records that the request is sent to an upstream.
+func (r *Request) noteSent(account string) {
 	r.Record.Attempts++
 	r.Record.Calls = append(r.Record.Calls, observe.Call{
 		Provider: r.Record.Provider, Account: account, Model: r.Model, Began: time.Now(),
 	})
 }
 
-// heard notes what the latest call came to: a response, or an error.
-func (r *Request) heard(response *http1.Response, err error) {
+// noteResponse records the response to the latest call, or its error.
+func (r *Request) noteResponse(response *http1.Response, err error) {
 	c := &r.Record.Calls[len(r.Record.Calls)-1]
 	c.Head = time.Since(c.Began)
 	if err == nil {
@@ -41,8 +41,8 @@ func (r *Request) heard(response *http1.Response, err error) {
 	c.Took = c.Head
 }
 
-// meant notes what the response of the latest call means, and whether it goes to the client as it comes.
-func (r *Request) meant(class string, relayed bool) {
+// noteClass records what the response to the latest call means, and whether the client gets it as it arrives.
+func (r *Request) noteClass(class string, relayed bool) {
 	c := &r.Record.Calls[len(r.Record.Calls)-1]
 	c.Result = class
 	if !relayed {
@@ -50,8 +50,9 @@ func (r *Request) meant(class string, relayed bool) {
 	}
 }
 
-// streamFailed records that the response of the latest call, which was relayed, has an error event: it is not a success (OBS-1).
-func (r *Request) streamFailed() {
+// noteStreamError records that the response to the latest call, which was relayed, contains an error event: it is not a success
+// (OBS-1).
+func (r *Request) noteStreamError() {
 	if c := &r.Record.Calls[len(r.Record.Calls)-1]; c.Result == family.Success.String() {
 		c.Result = observe.ResultStreamError
 	}

@@ -14,29 +14,29 @@ import (
 	"shunt/internal/relay"
 )
 
-// Link is one upstream of a chain, and the model to ask it for.
+// Link is one upstream of a chain, and the model to request from it.
 type Link struct {
 	Name     string
 	Upstream Upstream
 	Model    string
 }
 
-// ServeChain serves a request from the first upstream that has an answer (CHN-1). The links are tried in their order; one
-// link is no chain.
+// ServeChain serves a request from the first upstream that can (CHN-1). It tries the links in their order; a single link is not
+// a chain.
 func ServeChain(w http.ResponseWriter, r *Request, links []Link) Outcome {
 	var best Outcome
 	var provider string // of best
 	for i, link := range links {
 		r.Model = link.Model
 		r.chained, r.next = len(links) > 1, i < len(links)-1
-		r.anonymous = !TakesClient(links, i)
+		r.withoutCredential = !TakesClient(links, i)
 		r.Record.Provider = link.Name
 		outcome := link.Upstream.Serve(w, r)
-		told := outcome.telling()
-		if told == stops || !r.chained || r.gone() {
+		got := outcome.severity()
+		if got == final || !r.chained || r.gone() {
 			return outcome
 		}
-		if told > best.telling() || told == limited && told == best.telling() && outcome.recoversBefore(&best) {
+		if got > best.severity() || got == rateLimited && got == best.severity() && outcome.recoversBefore(&best) {
 			best, provider = outcome, link.Name
 		}
 		if r.next {
@@ -47,7 +47,7 @@ func ServeChain(w http.ResponseWriter, r *Request, links []Link) Outcome {
 			r.Record.Rotations = append(r.Record.Rotations, step)
 		}
 	}
-	if best.telling() <= unheard {
+	if best.severity() <= noResponse {
 		return Outcome{Failure: &Failure{
 			Status: http.StatusBadGateway, Kind: dialect.ServerError, Message: fmt.Sprintf("all upstreams failed (%d attempted)", len(links)),
 		}}
@@ -59,8 +59,8 @@ func ServeChain(w http.ResponseWriter, r *Request, links []Link) Outcome {
 	return best
 }
 
-// TakesClient reports whether the client's own credential goes to a link of a chain: to the first, if it passes credentials
-// through, and to another such one of the same origin if the first passes them too (CHN-4).
+// TakesClient reports whether a link of a chain receives the client's own credential. The first link does if it passes
+// credentials through; another one does if, in addition, the first passes them to the same origin (CHN-4).
 func TakesClient(links []Link, i int) bool {
 	first, firstPasses := links[0].Upstream.PassesTo()
 	this, passes := links[i].Upstream.PassesTo()
@@ -75,24 +75,24 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
-// telling is how much the end of an upstream's attempts tells the client, when a chain is used up (CHN-2). Of equals the
-// first counts, except that of several 429s the one that recovers soonest does.
-type telling uint8
+// severity orders the outcomes of upstreams: when a chain is used up, the client gets the one of highest severity (CHN-2). Among
+// equals that is the first, and among 429s the one that recovers soonest.
+type severity uint8
 
 const (
-	stops     telling = iota // the chain goes no further
-	unheard                  // no response: nothing to show
-	emptyPool                // no account to try
-	failed                   // 5xx
-	notFound                 // 404
-	refused                  // 401, 403
-	limited                  // 429
+	final       severity = iota // the chain goes no further
+	noResponse                  // there was no response
+	emptyPool                   // no account to try
+	failed                      // 5xx
+	notFound                    // 404
+	refused                     // 401, 403
+	rateLimited                 // 429
 )
 
-func tellingOf(status int) telling {
+func severityOf(status int) severity {
 	switch {
 	case status == http.StatusTooManyRequests:
-		return limited
+		return rateLimited
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return refused
 	case status == http.StatusNotFound:
@@ -100,20 +100,20 @@ func tellingOf(status int) telling {
 	case status >= 500:
 		return failed
 	}
-	return stops
+	return final
 }
 
-func (o *Outcome) telling() telling {
+func (o *Outcome) severity() severity {
 	switch {
 	case o.held != nil:
-		return tellingOf(o.held.stands)
+		return severityOf(o.held.effectiveStatus)
 	case o.Failure != nil:
-		return o.Failure.telling
+		return o.Failure.severity
 	}
-	return stops
+	return final
 }
 
-// recoversBefore reports whether both 429s say when their upstreams serve again, and o's does so sooner.
+// recoversBefore reports whether both 429s say when their upstreams serve again, and o's upstream does so sooner.
 func (o *Outcome) recoversBefore(other *Outcome) bool {
 	wait, known := o.recovery()
 	otherWait, otherKnown := other.recovery()
@@ -127,23 +127,23 @@ func (o *Outcome) recovery() (time.Duration, bool) {
 	return o.Failure.RetryAfter, true
 }
 
-// reason is why a chain went on.
+// reason returns why a chain continued.
 func (o *Outcome) reason() string {
 	if o.held != nil {
-		return strconv.Itoa(o.held.stands)
+		return strconv.Itoa(o.held.effectiveStatus)
 	}
 	return cmp.Or(o.Failure.reason, "unreachable")
 }
 
-// held is a response that an upstream ends with, of which the client has seen nothing.
+// held is the response that an upstream ends with, before the client has received any of it.
 type held struct {
 	*kept
 	commit func(http.Header) // sets the client's headers
 }
 
-// end answers with a response that was kept, or hands it back where a chain has to decide.
+// end relays a response that was kept, or returns it if a chain has to decide.
 func (r *Request) end(w http.ResponseWriter, h *held) Outcome {
-	if r.chained && tellingOf(h.stands) != stops {
+	if r.chained && severityOf(h.effectiveStatus) != final {
 		return Outcome{held: h}
 	}
 	return r.relay(w, h)
@@ -153,7 +153,7 @@ func (r *Request) relay(w http.ResponseWriter, h *held) Outcome {
 	if r.gone() {
 		return Outcome{}
 	}
-	result := relay.Relay(w, h.answer(), relay.Options{Client: r.Dialect, Upstream: h.family.Dialect, Commit: h.commit})
+	result := relay.Relay(w, h.response(), relay.Options{Client: r.Dialect, Upstream: h.family.Dialect, Commit: h.commit})
 	r.record(h.status, result)
-	return Outcome{Broken: result.Aborted}
+	return Outcome{Aborted: result.Aborted}
 }

@@ -7,8 +7,8 @@ import (
 	"shunt/internal/http1"
 )
 
-// classifyError returns what the lack of a response means. A connection that failed in the middle of one is final for the
-// account: the upstream has the request, and may be working on it (FO-0a).
+// classifyError returns what a missing response means. If the connection failed in the middle of a response, the account gets
+// no resend: the upstream has the request, and may be working on it (FO-0a).
 func classifyError(err error) (family.Class, *http1.SendError) {
 	var failure *http1.SendError
 	switch {

@@ -12,23 +12,23 @@ import (
 	"shunt/internal/wire"
 )
 
-// informs ranks the classes of the responses that a request collected, the most informative highest (FO-8). A class without a
-// rank has no response that a client may see: there was none, it is about the pool's own credential (FO-8b), or it is a web
-// page of the provider's front proxy.
-var informs = [family.Classes]uint8{
+// informativeness ranks the classes of responses, the most informative highest (FO-8). A class without a rank has no response
+// that a client may see: there was none, it is about the pool's own credential (FO-8b), or it is a web page of the provider's
+// front proxy.
+var informativeness = [family.Classes]uint8{
 	family.RequestUnauthorized: 1, family.ServerError: 2, family.Overloaded: 3, family.Throttled: 4, family.ScopeRejected: 5, family.Rejected: 5,
 }
 
-// collect keeps a response if it is more informative than the one kept so far. Of several quota rejections, that is the one
-// whose account recovers soonest; of others of one rank, the latest.
+// collect keeps a response if it is more informative than the one kept so far. Among quota rejections, it keeps the one whose
+// account recovers soonest; among other responses of one rank, the latest.
 func (x *exchange) collect(class family.Class, k *kept) {
-	if k == nil || informs[class] == 0 {
+	if k == nil || informativeness[class] == 0 {
 		return
 	}
 	k.class = class
 	switch best := x.best; {
-	case best == nil, informs[class] > informs[best.class]:
-	case informs[class] < informs[best.class]:
+	case best == nil, informativeness[class] > informativeness[best.class]:
+	case informativeness[class] < informativeness[best.class]:
 		return
 	case class.IsQuota() && x.rejectionEnds(k) >= x.rejectionEnds(best):
 		return
@@ -36,8 +36,8 @@ func (x *exchange) collect(class family.Class, k *kept) {
 	x.best = k
 }
 
-// rejectionEnds returns how long it takes until the account behind a quota rejection serves again; if the response does not
-// say, it is the length of the account's cooldown.
+// rejectionEnds returns how long it takes until the account behind a quota rejection serves again: what the response says, or
+// else the length of the account's cooldown.
 func (x *exchange) rejectionEnds(k *kept) time.Duration {
 	if wait, known := k.recovery(x.clock.Now()); known {
 		return wait
@@ -45,8 +45,8 @@ func (x *exchange) rejectionEnds(k *kept) time.Duration {
 	return x.family.Rules[family.Rejected].Cooldown.Otherwise
 }
 
-// exhausted ends a request for which no account is left: with the most informative response or, without one, with a failure
-// of shunt's own (FO-8).
+// exhausted ends a request for which no account is left, with the most informative response or, if there is none, with a
+// failure of shunt's own (FO-8).
 func (x *exchange) exhausted() Outcome {
 	switch {
 	case x.best != nil && x.best.class.IsQuota():
@@ -54,7 +54,7 @@ func (x *exchange) exhausted() Outcome {
 	case x.best != nil:
 		return x.relayKept(nil, x.best)
 	case x.hostDown():
-		return x.failed(http.StatusBadGateway, unheard, fmt.Sprintf(
+		return x.failed(http.StatusBadGateway, noResponse, fmt.Sprintf(
 			"provider '%s' cannot be reached (%d accounts tried): check the network and the provider's base_url", x.name, x.tried))
 	case x.challenged:
 		return x.failed(http.StatusBadGateway, failed, fmt.Sprintf(
@@ -69,12 +69,12 @@ func (x *exchange) exhausted() Outcome {
 		o.Failure.Final = x.tried == len(x.missing)+len(x.refused)
 		return o
 	}
-	return x.failed(http.StatusBadGateway, unheard, fmt.Sprintf(
+	return x.failed(http.StatusBadGateway, noResponse, fmt.Sprintf(
 		"no account of provider '%s' sent a response (%d tried%s): shunt's log says why", x.name, x.tried, x.firstBack()))
 }
 
-func (x *exchange) failed(status int, t telling, message string) Outcome {
-	return Outcome{Failure: &Failure{Status: status, Kind: dialect.ServerError, Message: message, telling: t}}
+func (x *exchange) failed(status int, s severity, message string) Outcome {
+	return Outcome{Failure: &Failure{Status: status, Kind: dialect.ServerError, Message: message, severity: s}}
 }
 
 func others(n int) string {
@@ -87,8 +87,8 @@ func others(n int) string {
 	return fmt.Sprintf(" (and of %d more)", n)
 }
 
-// relayExhausted relays the rejection that ends a request because the whole pool is exhausted: as the upstream sent it, but
-// with a retry-after until the pool's earliest recovery if that is longer than its own (FO-8c).
+// relayExhausted ends a request with a rejection because the whole pool is exhausted. The response is the upstream's, but its
+// retry-after lasts until the pool's earliest recovery if that is later (FO-8c).
 func (x *exchange) relayExhausted(k *kept) Outcome {
 	back, known := x.selection.Recovery()
 	wait := back.Sub(x.clock.Now())
@@ -105,7 +105,7 @@ func (x *exchange) relayExhausted(k *kept) Outcome {
 	}})
 }
 
-// firstBack returns when the first account serves again, to be appended to a list; empty if that is not known.
+// firstBack returns when the first account serves again, as the end of a list, or "" if that is not known.
 func (x *exchange) firstBack() string {
 	back, known := x.selection.Recovery()
 	if wait := back.Sub(x.clock.Now()); known && wait > 0 {
@@ -114,7 +114,7 @@ func (x *exchange) firstBack() string {
 	return ""
 }
 
-// inWords returns a duration as a person would say it, rounded up: "40 s", "42 min", "3 h 5 min", "2 d 4 h".
+// inWords returns a duration for people, rounded up: "40 s", "42 min", "3 h 5 min", "2 d 4 h".
 func inWords(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {
@@ -131,8 +131,8 @@ func inWords(d time.Duration) string {
 func twoUnits(n, per int64, large, small string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d %s", n/per, large)
-	if rest := n % per; rest > 0 {
-		fmt.Fprintf(&b, " %d %s", rest, small)
+	if left := n % per; left > 0 {
+		fmt.Fprintf(&b, " %d %s", left, small)
 	}
 	return b.String()
 }

@@ -19,49 +19,49 @@ import (
 )
 
 const (
-	keptLimit   = 1 << 20         // of a response that is kept in case it is the last, in bytes (FO-8)
-	peekLimit   = 64 << 10        // of a 403 that is looked into, in bytes
-	drainBudget = 2 * time.Second // for the rest of a response nobody waits for (FO-14)
+	keptLimit   = 1 << 20         // bytes of a response that are kept in case it is the last one (FO-8)
+	peekLimit   = 64 << 10        // bytes of a body that are read to classify its response
+	drainBudget = 2 * time.Second // for reading the rest of a response that is not relayed (FO-14)
 )
 
-// kept is an upstream's response, out of the connection and ready to be relayed.
+// kept is an upstream's response that has been read and can be relayed later.
 type kept struct {
-	status int
-	stands int // the status that it counts as: another than its own for a stream that is refused (FO-11)
-	class  family.Class
-	family *family.Family // whose upstream sent it
-	header http.Header
-	body   []byte
-	cut    bool // the body ended early, or took too long
+	status          int
+	effectiveStatus int // the status that it counts as: another than its own for a stream that is refused (FO-11)
+	class           family.Class
+	family          *family.Family // whose upstream sent it
+	header          http.Header
+	body            []byte
+	truncated       bool // the body ended early, or took too long
 }
 
-// keep reads a response to its end, or as far as limit and patience allow, and closes it.
+// keep reads a response to its end, or up to keptLimit and for drainBudget, and closes it.
 func keep(f *family.Family, response *http1.Response) *kept {
 	return keepRefused(f, response, nil, response.Status)
 }
 
-// keepRefused keeps a stream of which the head was already read and counts as a status of another kind.
-func keepRefused(f *family.Family, response *http1.Response, head []byte, stands int) *kept {
+// keepRefused keeps a stream whose head was already read, and which counts as a response of another status.
+func keepRefused(f *family.Family, response *http1.Response, head []byte, effectiveStatus int) *kept {
 	stop := time.AfterFunc(drainBudget, func() { response.Body.Close() })
 	defer stop.Stop()
 	defer response.Body.Close()
 	rest, err := io.ReadAll(io.LimitReader(response.Body, int64(keptLimit-len(head))))
 	return &kept{
-		status: response.Status, stands: stands, header: response.Header, family: f,
-		body: append(head[:len(head):len(head)], rest...), cut: err != nil,
+		status: response.Status, effectiveStatus: effectiveStatus, header: response.Header, family: f,
+		body: append(head[:len(head):len(head)], rest...), truncated: err != nil,
 	}
 }
 
-// cutShort is the end of a body that is not whole.
-type cutShort struct{}
+// truncation is the end of a body that is not complete.
+type truncation struct{}
 
 // Read implements [io.Reader].
-func (cutShort) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+func (truncation) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// answer is the response as one to relay. One that was cut ends as such for the client, too.
-func (k *kept) answer() relay.Response {
-	if k.cut {
-		body := io.MultiReader(bytes.NewReader(k.body), cutShort{})
+// response returns the response for the relay. If it was truncated, it is truncated for the client, too.
+func (k *kept) response() relay.Response {
+	if k.truncated {
+		body := io.MultiReader(bytes.NewReader(k.body), truncation{})
 		return relay.Response{Status: k.status, Header: k.header, Body: io.NopCloser(body), Length: -1}
 	}
 	return relay.Response{Status: k.status, Header: k.header, Body: io.NopCloser(bytes.NewReader(k.body)), Length: int64(len(k.body))}
@@ -83,7 +83,7 @@ func (k *kept) recovery(now time.Time) (wait time.Duration, known bool) {
 	return wait, known
 }
 
-// peek reads the beginning of a response's body, as far as limit and patience allow, and puts it back.
+// peek returns the beginning of a response's body, up to peekLimit and for at most drainBudget, and leaves the body unread.
 func peek(response *http1.Response) []byte {
 	body := response.Body
 	stop := time.AfterFunc(drainBudget, func() { body.Close() })
@@ -96,7 +96,7 @@ func peek(response *http1.Response) []byte {
 	return head
 }
 
-// decoded returns what a body says, as far as its beginning tells (WIRE-10). An unknown encoding says nothing.
+// decoded returns the text of a body's beginning (WIRE-10), or nil if its encoding is unknown.
 func decoded(h http.Header, body []byte) []byte {
 	var r io.Reader = bytes.NewReader(body)
 	switch strings.ToLower(strings.TrimSpace(h.Get("Content-Encoding"))) {

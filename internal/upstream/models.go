@@ -15,8 +15,8 @@ import (
 
 const modelsLimit = 4 << 20 // of a list, in bytes
 
-// Models asks the provider what models it has, as the first of the pool's accounts that gets an answer, in the scheduler's
-// order. A failure costs an account nothing.
+// Models implements [Upstream]. It tries the pool's accounts in the scheduler's order until one gets a list. A failure does not
+// affect the account.
 func (p *Pool) Models(ctx context.Context, d dialect.Inbound, client http.Header) ([]dialect.Model, error) {
 	selection := p.scheduler.Begin(pool.Request{Session: pool.SessionOf(d.Session(client))})
 	defer selection.Release()
@@ -43,16 +43,16 @@ func (p *Pool) modelsOf(ctx context.Context, c pool.Candidate, a *account.Accoun
 	if err != nil {
 		return nil, err
 	}
-	header := headerOf(appendFields(nil, client, Bearer(token), p.appendItems(nil, client)))
+	h := headerOf(appendFields(nil, client, Bearer(token), p.appendItems(nil, client)))
 	sent := p.clock.Now()
-	models, answered, err := p.transport.models(ctx, p.family.Dialect, p.base, header)
-	if answered != nil {
-		p.scheduler.Observe(c.Key, pool.Outcome{Sent: sent, Signal: p.family.Quota(answered)})
+	models, header, err := p.transport.models(ctx, p.family.Dialect, p.base, h)
+	if header != nil {
+		p.scheduler.Observe(c.Key, pool.Outcome{Sent: sent, Signal: p.family.Quota(header)})
 	}
 	return models, err
 }
 
-// Models asks the upstream what models it has, with its key or the client's credential.
+// Models implements [Upstream]. It uses the upstream's key or the client's credential.
 func (s *Single) Models(ctx context.Context, _ dialect.Inbound, client http.Header) ([]dialect.Model, error) {
 	models, _, err := s.transport.models(ctx, s.family.Dialect, s.base, headerOf(appendFields(nil, client, s.credential, nil)))
 	if err != nil {
@@ -61,13 +61,13 @@ func (s *Single) Models(ctx context.Context, _ dialect.Inbound, client http.Head
 	return models, nil
 }
 
-// aboutAnotherAnswer are headers of the client's that speak of its own request and of the answer that it expects.
-var aboutAnotherAnswer = [...]string{"Content-Type", "If-Match", "If-Modified-Since", "If-None-Match", "If-Range", "If-Unmodified-Since", "Range"}
+// ownRequestHeaders are headers of the client's that apply to its own request and its response only.
+var ownRequestHeaders = [...]string{"Content-Type", "If-Match", "If-Modified-Since", "If-None-Match", "If-Range", "If-Unmodified-Since", "Range"}
 
-// models fetches a list of models. Answered is the header of the response, nil if there was none.
-func (t *Transport) models(ctx context.Context, d dialect.Outbound, base *url.URL, h http.Header) (models []dialect.Model, answered http.Header, err error) {
+// models fetches a list of models. It also returns the header of the response, nil if there was none.
+func (t *Transport) models(ctx context.Context, d dialect.Outbound, base *url.URL, h http.Header) (models []dialect.Model, header http.Header, err error) {
 	h["Accept-Encoding"] = []string{"identity"}
-	for _, name := range aboutAnotherAnswer {
+	for _, name := range ownRequestHeaders {
 		delete(h, name)
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, d.ModelsURL(base, h).String(), nil)

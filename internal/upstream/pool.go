@@ -16,7 +16,7 @@ import (
 	"shunt/internal/pool"
 )
 
-// Pool is an upstream of several accounts of one provider.
+// Pool is an upstream with several accounts of one provider.
 type Pool struct {
 	endpoint
 	name      string
@@ -28,19 +28,19 @@ type Pool struct {
 	log       *slog.Logger
 }
 
-// PoolOptions are what a [Pool] is made of.
+// PoolOptions are the parts of a [Pool].
 type PoolOptions struct {
 	Name      string
 	Family    *family.Family // of the accounts
 	Base      *url.URL
 	Scheduler *pool.Roster
-	Accounts  []*account.Account // whose credentials the scheduler's accounts of the same names use
+	Accounts  []*account.Account // the credentials of the scheduler's accounts, by name
 	Transport *Transport
 	Clock     clock.Clock
 	Log       *slog.Logger
 }
 
-// NewPool returns an upstream of accounts.
+// NewPool returns an upstream that uses the accounts.
 func NewPool(o PoolOptions) *Pool {
 	accounts := make(map[string]*account.Account, len(o.Accounts))
 	for _, a := range o.Accounts {
@@ -52,8 +52,8 @@ func NewPool(o PoolOptions) *Pool {
 // PassesTo implements [Upstream]: a pool has its own credentials.
 func (*Pool) PassesTo() (origin string, ok bool) { return "", false }
 
-// emptyPool is the failure of a pool that has no account to try: it is at its caps (CAP-4), empty, or switched off (ACC-5).
-// Missing are those that it would have if they were in the account store (CFG-23).
+// emptyPool returns the failure of a pool that has no account to try: all are at their caps (CAP-4), paused or disabled, or
+// there is none (ACC-5). Missing are the accounts that the account store lacks (CFG-23).
 func (p *Pool) emptyPool(v pool.Verdict, missing []string) *Failure {
 	if v.Capped > 0 {
 		return p.capped(v.Eligible)
@@ -70,26 +70,26 @@ func (p *Pool) emptyPool(v pool.Verdict, missing []string) *Failure {
 			"store, where it is used within a second", p.name, p.family.Name)
 	case v.Paused == 0:
 		message = fmt.Sprintf("every account of provider '%s' is disabled: remove `disabled = true` from one in the "+
-			"configuration; the change is taken at once", p.name)
+			"configuration; the change takes effect at once", p.name)
 	case v.Disabled == 0:
 		message = fmt.Sprintf("every account of provider '%s' is paused: resume one with `shunt accounts resume`", p.name)
 	default:
 		message = fmt.Sprintf("every account of provider '%s' is paused or disabled: resume one with `shunt accounts resume`, "+
 			"or remove `disabled = true` from one in the configuration", p.name)
 	}
-	return &Failure{Status: http.StatusServiceUnavailable, Kind: dialect.ServerError, Message: message, Final: true, telling: emptyPool, reason: "no_account"}
+	return &Failure{Status: http.StatusServiceUnavailable, Kind: dialect.ServerError, Message: message, Final: true, severity: emptyPool, reason: "no_account"}
 }
 
-// shownAtOnce is the wait from which a client is told not to try again: it would hang instead of showing what is wrong.
+// shownAtOnce is the longest wait for which a client may retry: in a longer one it would hang instead of showing the error.
 const shownAtOnce = 60 * time.Second
 
-// capped is the failure of a pool whose accounts have reached what the operator lets them use, until the first comes back.
+// capped returns the failure of a pool whose accounts are all at their caps, until the first is below its cap again.
 func (p *Pool) capped(eligible time.Time) *Failure {
 	wait := max(eligible.Sub(p.clock.Now()), time.Second)
 	return &Failure{
 		Status: http.StatusTooManyRequests, Kind: dialect.RateLimit,
 		Message: fmt.Sprintf("all selectable accounts for provider '%s' are at their max_utilization cap for this request, the first is back in %s",
 			p.name, inWords(wait)),
-		RetryAfter: wait, Final: wait > shownAtOnce, telling: limited, reason: "capped",
+		RetryAfter: wait, Final: wait > shownAtOnce, severity: rateLimited, reason: "capped",
 	}
 }

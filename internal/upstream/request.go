@@ -1,6 +1,6 @@
-// Package upstream serves one client request from one upstream: a pool of accounts, which it tries in the scheduler's
-// order until one answers, or a single credential. It owns the transport, the hygiene of headers, the table of what an
-// answer means and the attempt loop. It does not choose accounts (pool), hold credentials (account) or move bytes to the
+// Package upstream serves one client request from one upstream, which is either a pool of accounts, tried in the scheduler's
+// order until one serves the request, or a single credential. It owns the transport, the rules for headers, and the attempt
+// loop. It does not choose accounts (pool), say what responses mean (family), keep credentials (account) or move bytes to the
 // client (relay).
 //
 // An [Upstream] is safe for concurrent use. A [Request] belongs to the goroutine that serves it.
@@ -31,21 +31,21 @@ type Upstream interface {
 	PassesTo() (origin string, ok bool)
 }
 
-// Outcome is what is left to do when a request was served.
+// Outcome is what is left to do after an upstream has served a request.
 type Outcome struct {
-	// Failure is to be answered by the caller: nothing was written to the client.
+	// Failure is a response that the caller has to write: nothing was written to the client.
 	Failure *Failure
-	// Broken says that the answer broke off in the middle: the client's connection must not be ended as if it had not.
-	Broken bool
+	// Aborted is set if the response ended in the middle: the client's connection must not end normally.
+	Aborted bool
 
-	held *held // for a chain to relay, or not
+	held *held // which a chain may relay
 }
 
 // Request is a client's request, read and routed.
 type Request struct {
 	Client  *http.Request   // method, headers and context; its body is read
 	Path    string          // as the client sent it, escaped
-	Body    *Body           // nil once the answer has begun: from there nothing is sent again (FO-9)
+	Body    *Body           // nil once the response has begun: nothing is resent after that (FO-9)
 	Dialect dialect.Inbound // of the client
 	Scan    dialect.Request
 	// CountsTokens is set if the request counts tokens and does nothing else (RTE-4).
@@ -55,16 +55,16 @@ type Request struct {
 	Times        Times
 	Record       *observe.Record
 
-	// The place in a chain; see [ServeChain].
-	chained   bool // what makes a chain go on is handed back and not relayed
-	next      bool // another upstream follows
-	anonymous bool // the client's own credential must not go along (CHN-4)
+	// Set by [ServeChain].
+	chained           bool // a response that lets the chain continue is returned and not relayed
+	next              bool // another upstream follows
+	withoutCredential bool // the client's own credential must not be sent (CHN-4)
 
 	hostDowns map[string]int // accounts that could not reach a base URL (FO-0b)
 }
 
-// Identify records the session that the request's header names or else, once the body is scanned, the one that its body names
-// (SES-1).
+// Identify sets and records the session that the request's header names or else, once the body is scanned, the one that the
+// body names (SES-1).
 func (r *Request) Identify() {
 	if r.Session != 0 {
 		return
@@ -78,7 +78,7 @@ func (r *Request) Identify() {
 	}
 }
 
-// Times are the limits of waiting that a request is served under.
+// Times are the timeouts of a request.
 type Times struct {
 	TTFB, TTFBNonstream time.Duration // to the upstream's response headers; 0 is no limit
 	KeepAlive           time.Duration // of silence before a ping; 0 is never
@@ -92,7 +92,7 @@ func (r *Request) ttfb() time.Duration {
 	return r.Times.TTFBNonstream
 }
 
-// restore is the model name to put back into the answer; empty when the upstream was asked for the client's own (RTE-3).
+// restore returns the model's name to restore in the response, or "" if the upstream got the client's own (RTE-3).
 func (r *Request) restore() string {
 	if r.Model != r.Scan.Model {
 		return r.Scan.Model
@@ -100,7 +100,7 @@ func (r *Request) restore() string {
 	return ""
 }
 
-// Release frees the request's body, once, as soon as it cannot be needed any more.
+// Release frees the request's body. It may be called more than once.
 func (r *Request) Release() {
 	if r.Body != nil {
 		r.Body.Release()
@@ -108,30 +108,30 @@ func (r *Request) Release() {
 	}
 }
 
-// edits are the bytes of the body that change (WIRE-5): the model, and the account's UUID if it has one (WIRE-6).
+// edits returns the changes to the body (WIRE-5): the model, and the account's UUID if it has one (WIRE-6).
 func (r *Request) edits(d dialect.Outbound, uuid string) []wire.Edit {
 	return d.AppendEdits(make([]wire.Edit, 0, 2), &r.Scan, r.Model, uuid)
 }
 
-// Failure is an answer of shunt's own (ERR-1).
+// Failure is an error response of shunt's own (ERR-1).
 type Failure struct {
 	Status     int
 	Kind       dialect.ErrorKind
 	Message    string
-	Final      bool          // the client is told not to try again: x-should-retry: false
-	RetryAfter time.Duration // zero: not said
+	Final      bool          // the client is told not to retry: x-should-retry: false
+	RetryAfter time.Duration // zero: the response has no retry-after
 
-	telling telling
-	reason  string // in one word, for the log of a chain that continues; empty: the upstream could not be reached
-	cause   string // what the network said, where there was no answer
+	severity severity
+	reason   string // in one word, for the log of a chain that continues; empty: the upstream was unreachable
+	cause    string // the network's error, if there was no response
 }
 
 var noHeadersInTime = &Failure{
 	Status: http.StatusGatewayTimeout, Kind: dialect.Timeout,
-	Message: "the upstream did not start its answer in time; the request may still be running there, so shunt did not send it again",
+	Message: "the upstream did not start its response in time; the request may still be running there, so shunt did not send it again",
 }
 
-// writeGatewayHeaders says which upstream and model a request was served by (CHN-3): the client's model and its own.
+// writeGatewayHeaders sets the headers that name the upstream, the requested model and the upstream's model (CHN-3).
 func writeGatewayHeaders(h http.Header, upstream, requested, model string) {
 	names := [...]string{headerUpstream, headerModel, headerUpstreamModel}
 	values := []string{upstream, requested, model}
@@ -142,7 +142,7 @@ func writeGatewayHeaders(h http.Header, upstream, requested, model string) {
 	}
 }
 
-// record notes how an answer was relayed.
+// record records how a response was relayed.
 func (r *Request) record(status int, result relay.Result) {
 	rec := r.Record
 	rec.Status = status
@@ -157,9 +157,9 @@ func (r *Request) record(status int, result relay.Result) {
 		}
 	}
 	switch {
-	case result.StreamError != "": // after which a client may well leave
+	case result.StreamError != "": // after it, clients often leave
 		rec.End, rec.StreamError = observe.Failed, result.StreamError
-		r.streamFailed()
+		r.noteStreamError()
 	case result.Idle:
 		rec.End, rec.CutCause = observe.Cut, observe.CutIdle
 	case result.ClientErr != nil || r.Client.Context().Err() != nil:
@@ -169,10 +169,10 @@ func (r *Request) record(status int, result relay.Result) {
 	}
 }
 
-// ErrShutdown is the cause with which shunt, when it stops, ends the contexts of requests that have not finished.
+// ErrShutdown is the cause with which shunt, when it stops, cancels the requests that are still in flight.
 var ErrShutdown = errors.New("shunt is shutting down")
 
-// departure returns why a request ended before its response did: its client left, unless shunt is stopping.
+// departure returns why a request ended before its response did: its client left, or shunt is stopping.
 func (r *Request) departure() observe.End {
 	if errors.Is(context.Cause(r.Client.Context()), ErrShutdown) {
 		return observe.Shutdown
@@ -187,7 +187,7 @@ func (r *Request) hostDown(base string) {
 	r.hostDowns[base]++
 }
 
-// gone reports whether the client has left, and notes it.
+// gone reports whether the client has left, and records it.
 func (r *Request) gone() bool {
 	if r.Client.Context().Err() == nil {
 		return false

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	defaultWait = time.Second      // of a throttle that does not say how long
-	shortWait   = 5 * time.Second  // a throttle at most this long is waited out
-	longestWait = 60 * time.Second // and one at most this long where no other account is available
+	defaultWait = time.Second      // for a throttle without a retry-after
+	shortWait   = 5 * time.Second  // the longest throttle that is waited out
+	longestWait = 60 * time.Second // the same if no other account is available
 
-	// faultTries is how many accounts a request tries while it fails in a way that may be the service's fault or its own
+	// faultTries is how many accounts a request tries if it fails in a way that may be the service's fault or the request's
 	// (FO-0a), and how many may fail to connect to one host (FO-0b).
 	faultTries = 2
 )
 
-// exchange is one request's way through a pool.
+// exchange is the handling of one request by a pool.
 type exchange struct {
 	*Pool
 	w         http.ResponseWriter
@@ -37,18 +37,18 @@ type exchange struct {
 	counting  bool        // it counts tokens: that says nothing about an account's health for messages (RTE-4)
 
 	tried      int                // accounts
-	faults     int                // those of them whose failure may not be their own fault (FO-0a)
-	missing    []string           // those that the account store does not have (CFG-23)
-	refused    []*account.Account // those whose credential was rejected: only a person can bring them back
-	challenged bool               // the provider's front proxy responded in its place
+	faults     int                // of them, those whose failure may not be their own fault (FO-0a)
+	missing    []string           // of them, those that the account store lacks (CFG-23)
+	refused    []*account.Account // of them, those whose credential was rejected: a person has to log in again
+	challenged bool               // the provider's front proxy responded in place of the provider
 	best       *kept              // the most informative response so far (FO-8)
 
-	// A throttle too long to wait out sends this one request on a detour to another available account. Where there is
-	// none, the throttled account gets it again, if its wait is bearable.
+	// throttled is set after a throttle that is too long to wait out: this request takes a detour to another available account.
+	// If there is none, the throttled account gets it again after its wait, unless that is longer than longestWait.
 	throttled *attempt
 }
 
-// Serve tries accounts in the scheduler's order until one answers.
+// Serve tries accounts in the scheduler's order until one serves the request.
 func (p *Pool) Serve(w http.ResponseWriter, r *Request) Outcome {
 	x := &exchange{
 		Pool: p, w: w, r: r, model: r.Model, scope: p.family.ScopeOf(r.Model), toolScope: p.toolScope(&r.Scan), counting: r.CountsTokens,
@@ -69,7 +69,7 @@ func (p *Pool) Serve(w http.ResponseWriter, r *Request) Outcome {
 		if !ok {
 			break
 		}
-		if answered, outcome := x.try(a); answered {
+		if done, outcome := x.try(a); done {
 			return outcome
 		}
 	}
@@ -89,11 +89,11 @@ func (p *Pool) toolScope(r *dialect.Request) quota.Scope {
 // reason returns a class as logs name it.
 func (x *exchange) reason(c family.Class) string { return c.In(cmp.Or(x.scope, x.toolScope)) }
 
-// hostDown reports whether enough accounts have failed to connect to the base URL, in this pool or in one that the chain tried
-// before (FO-0b).
+// hostDown reports whether enough accounts have failed to connect to the base URL, in this pool or in an earlier one of the chain
+// (FO-0b).
 func (x *exchange) hostDown() bool { return x.r.hostDowns[x.baseText] >= faultTries }
 
-// next returns the account whose turn it is.
+// next returns an attempt with the next account.
 func (x *exchange) next() (*attempt, bool) {
 	for {
 		var c pool.Candidate
@@ -112,7 +112,7 @@ func (x *exchange) next() (*attempt, bool) {
 	}
 }
 
-// attempt returns an attempt at a candidate; nil for one that the scheduler got after this pool was made.
+// attempt returns an attempt with a candidate, or nil if the candidate is newer than this pool.
 func (x *exchange) attempt(c pool.Candidate) *attempt {
 	account, ok := x.accounts[c.Name]
 	if !ok {
@@ -146,9 +146,9 @@ func (x *exchange) afterThrottle() (*attempt, bool) {
 	return a, true
 }
 
-// try sends the request to one account. It reports whether the request is over: the client has a response, or is gone. If it
-// is not, the account cools down, and another one may be tried.
-func (x *exchange) try(a *attempt) (answered bool, _ Outcome) {
+// try sends the request to one account. It reports whether the request is done: the client has a response, or has left. If not,
+// the account cools down, and another one may be tried.
+func (x *exchange) try(a *attempt) (done bool, _ Outcome) {
 	if a.token.IsZero() {
 		x.tried++
 		a.sent = x.clock.Now()
@@ -163,8 +163,8 @@ func (x *exchange) try(a *attempt) (answered bool, _ Outcome) {
 		a.token = token
 	}
 	for {
-		reply := x.ask(a)
-		if reply.answered {
+		reply := x.sendOnce(a)
+		if reply.done {
 			return true, reply.Outcome
 		}
 		switch x.family.Rules[reply.class].Then {
@@ -182,7 +182,7 @@ func (x *exchange) try(a *attempt) (answered bool, _ Outcome) {
 				break
 			}
 			if a.detour || a.waited {
-				x.cool(a, reply)
+				x.coolDown(a, reply)
 				return true, x.relayKept(a, reply.kept)
 			}
 			x.throttle(a, reply.kept)
@@ -211,8 +211,8 @@ func (x *exchange) unusable(a *account.Account) family.Class {
 	return family.Unresolved
 }
 
-// throttle records a plain 429 and how long to wait before a resend: up to a fifth longer than it says, so that clients do not
-// all come back at once (FO-6).
+// throttle records a plain 429 and how long to wait before a resend: up to a fifth longer than its retry-after, so that clients
+// do not all return at once (FO-6).
 func (x *exchange) throttle(a *attempt, k *kept) {
 	now := x.clock.Now()
 	a.throttle, a.wait = k, defaultWait
@@ -222,7 +222,7 @@ func (x *exchange) throttle(a *attempt, k *kept) {
 	a.until = now.Add(a.wait + rand.N(a.wait/5+1))
 }
 
-// renew gets a new token in place of one that was refused.
+// renew replaces a token that was refused.
 func (x *exchange) renew(a *attempt) bool {
 	a.refreshed = true
 	token, err := a.account.Renew(x.r.Client.Context(), a.token)
@@ -233,9 +233,9 @@ func (x *exchange) renew(a *attempt) bool {
 	return true
 }
 
-// giveUp ends an account's turn without a response for the client.
+// giveUp ends an attempt without a response for the client.
 func (x *exchange) giveUp(a *attempt, r reply) {
-	x.cool(a, r)
+	x.coolDown(a, r)
 	x.collect(r.class, r.kept)
 	if x.family.Rules[r.class].Fault {
 		x.faults++
@@ -256,8 +256,8 @@ func (x *exchange) giveUp(a *attempt, r reply) {
 	})
 }
 
-// cool cools an account down according to the class of its reply.
-func (x *exchange) cool(a *attempt, r reply) {
+// coolDown cools the account down as the rule for the reply's class says.
+func (x *exchange) coolDown(a *attempt, r reply) {
 	rule := x.family.Rules[r.class]
 	if rule.Event == pool.None || x.counting && rule.Messages {
 		return

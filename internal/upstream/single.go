@@ -12,7 +12,7 @@ import (
 	"shunt/internal/relay"
 )
 
-// Single is an upstream of one credential: a key of the operator's, or the client's own (passthrough).
+// Single is an upstream with one credential: a key of the operator's, or the client's own (passthrough).
 type Single struct {
 	name string
 	endpoint
@@ -32,20 +32,20 @@ func (s *Single) PassesTo() (to string, ok bool) {
 	return origin(s.base), s.credential == Credential{}
 }
 
-// Serve sends the request once, and once more on a new connection when the first broke before response headers (CHN-3b).
+// Serve sends the request once, and once more on a new connection if the first failed before response headers (CHN-3b).
 func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 	credential, model := s.credential, r.Model
-	if r.anonymous && s.credential == (Credential{}) {
+	if r.withoutCredential && s.credential == (Credential{}) {
 		credential = nobody
 	}
 	c := call{credential: credential, edits: r.edits(s.family.Dialect, "")}
 	if r.restore() != "" {
 		c.set = []field{plainAnswer}
 	}
-	response, err := s.ask(r, c)
+	response, err := s.sendOnce(r, c)
 	if err != nil && mayResendAfter(err) && !r.gone() {
 		c.fresh = true
-		response, err = s.ask(r, c)
+		response, err = s.sendOnce(r, c)
 	}
 	switch {
 	case r.gone():
@@ -56,31 +56,31 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 	case errors.Is(err, http1.ErrPatience):
 		return Outcome{Failure: noHeadersInTime}
 	case err != nil:
-		reason, _ := classifyError(err)
+		class, _ := classifyError(err)
 		what := "closed the connection before it responded: shunt's log says how"
-		switch reason {
+		switch class {
 		case family.HostDown:
 			what = "cannot be reached: check the network and the provider's base_url"
 		case family.Unreadable:
-			what = "sent something other than an HTTP response, or only the beginning of one: check that its base_url leads to it"
+			what = "sent something other than an HTTP response, or only the beginning of one: check its base_url"
 		}
-		if !r.next { // else the chain tells
-			r.Record.Rotations = append(r.Record.Rotations, observe.Rotation{From: s.name, Reason: reason.String(), Error: cause(err)})
+		if !r.next { // else the chain records it
+			r.Record.Rotations = append(r.Record.Rotations, observe.Rotation{From: s.name, Reason: class.String(), Error: cause(err)})
 		}
 		return Outcome{Failure: &Failure{
-			Status: http.StatusBadGateway, Kind: dialect.ServerError, Message: "provider '" + s.name + "' " + what, telling: unheard, cause: cause(err),
+			Status: http.StatusBadGateway, Kind: dialect.ServerError, Message: "provider '" + s.name + "' " + what, severity: noResponse, cause: cause(err),
 		}}
 	}
 	writeHeader := func(h http.Header) {
 		copyResponseHeader(h, response.Header)
 		writeGatewayHeaders(h, s.name, r.Scan.Model, model)
 	}
-	if r.chained && tellingOf(response.Status) != stops {
+	if r.chained && severityOf(response.Status) != final {
 		return r.end(w, &held{keep(s.family, response), writeHeader})
 	}
 	defer response.Body.Close()
-	answer := relay.Response{Status: response.Status, Header: response.Header, Body: response.Body, Length: response.Length}
-	result := relay.Relay(w, answer, relay.Options{
+	body := relay.Response{Status: response.Status, Header: response.Header, Body: response.Body, Length: response.Length}
+	result := relay.Relay(w, body, relay.Options{
 		Client:    r.Dialect,
 		Upstream:  s.family.Dialect,
 		KeepAlive: r.Times.KeepAlive,
@@ -92,7 +92,7 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 		},
 	})
 	r.record(response.Status, result)
-	return Outcome{Broken: result.Aborted}
+	return Outcome{Aborted: result.Aborted}
 }
 
 // mayResendAfter reports whether a request that got no response may be sent once more (CHN-3b, FO-0a).
@@ -101,13 +101,13 @@ func mayResendAfter(err error) bool {
 	return class == family.HostDown || class == family.Unreachable && mayResend(failure)
 }
 
-func (s *Single) ask(r *Request, c call) (*http1.Response, error) {
-	r.call("")
+func (s *Single) sendOnce(r *Request, c call) (*http1.Response, error) {
+	r.noteSent("")
 	response, err := s.send(r, c)
-	r.heard(response, err)
+	r.noteResponse(response, err)
 	if err == nil && !r.gone() {
 		class := s.family.ClassifyStatus(family.Response{Status: response.Status, Quota: s.family.Quota(response.Header)})
-		r.meant(class.String(), !r.chained || tellingOf(response.Status) == stops)
+		r.noteClass(class.String(), !r.chained || severityOf(response.Status) == final)
 	}
 	return response, err
 }
