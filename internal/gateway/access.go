@@ -13,33 +13,33 @@ import (
 	"shunt/internal/upstream"
 )
 
-// running is a state and what follows from it.
-type running struct {
+// snapshot is a state and what is derived from it.
+type snapshot struct {
 	*State
 	clients keyring
-	places  [3]string // headers that a client's token may stand in; the first is its own
+	places  [3]string // headers that may contain a client's token; the first is for that alone
 	own     ownTokens
-	headers []string
+	headers []string // that are for shunt's own tokens
 	routes  openness
 
 	dialects []dialect.Inbound
 }
 
-// openness is how much of a gateway with [server.auth] serves those without a token (AUTH-3).
+// openness is how much of a gateway with [server.auth] serves clients without a token (AUTH-3).
 type openness uint8
 
 const (
-	closed openness = iota // no upstream is open to them
+	closed openness = iota // no upstream is
 	mixed                  // the model decides
 	open                   // every upstream is
 )
 
-func (g *Gateway) run(s *State) *running {
+func (g *Gateway) snapshot(s *State) *snapshot {
 	server := &s.Config.Server
-	r := &running{State: s, dialects: g.Dialects, clients: newKeyring(server.Clients.Tokens)}
+	r := &snapshot{State: s, dialects: g.Dialects, clients: newKeyring(server.Clients.Tokens)}
 	r.places = [...]string{http.CanonicalHeaderKey(server.Clients.Header), "Authorization", "X-Api-Key"}
 	r.own.add(server.Clients.Tokens)
-	// The admin surface keeps the credentials that it began with.
+	// The admin surface keeps the credentials that it started with.
 	for _, a := range []*config.Admin{&g.fixed.Admin, &server.Admin} {
 		for _, tokens := range [][]config.Token{a.Tokens, a.ReadKeys, a.WriteKeys} {
 			r.own.add(tokens)
@@ -64,7 +64,7 @@ func (g *Gateway) run(s *State) *running {
 	return r
 }
 
-// keyring knows tokens by their hashes, so that looking for one takes the same time wherever it differs (AUTH-2).
+// keyring holds the hashes of tokens, so that a lookup takes the same time wherever a token differs (AUTH-2).
 type keyring []struct {
 	name string
 	sum  [sha256.Size]byte
@@ -78,7 +78,7 @@ func newKeyring(tokens []config.Token) keyring {
 	return ring
 }
 
-// holder is whose token a value is.
+// holder returns the name of the client whose token the value is.
 func (k keyring) holder(value string) (name string, ok bool) {
 	if len(k) == 0 || value == "" {
 		return "", false
@@ -92,8 +92,9 @@ func (k keyring) holder(value string) (name string, ok bool) {
 	return name, ok
 }
 
-// client is who sent a request, by the token in any of the places for one; the dedicated header goes first (AUTH-2).
-func (s *running) client(h http.Header) (name string, ok bool) {
+// client returns the name of the client that sent a request, by a token in any of its places; the dedicated header comes first
+// (AUTH-2).
+func (s *snapshot) client(h http.Header) (name string, ok bool) {
 	if len(s.clients) == 0 {
 		return "", false
 	}
@@ -110,7 +111,7 @@ func (s *running) client(h http.Header) (name string, ok bool) {
 	return "", false
 }
 
-// bearer is the token of an Authorization header, empty for another scheme.
+// bearer returns the token of an Authorization header, or "" for another scheme.
 func bearer(value string) string {
 	scheme, token, _ := strings.Cut(value, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -119,8 +120,8 @@ func bearer(value string) string {
 	return strings.TrimSpace(token)
 }
 
-// authenticate wants a client's token, if there are any.
-func (s *running) authenticate(h http.Header) *upstream.Failure {
+// authenticate requires a client's token if clients have tokens.
+func (s *snapshot) authenticate(h http.Header) *upstream.Failure {
 	if !s.Config.Server.Clients.Present {
 		return nil
 	}
@@ -130,22 +131,23 @@ func (s *running) authenticate(h http.Header) *upstream.Failure {
 	return s.needsToken()
 }
 
-// needsToken says what to do without one. A client was seen to show a 401 at once if it says not to retry, and to print
-// "Please run /login", which would not help, if the message contains "x-api-key".
-func (s *running) needsToken() *upstream.Failure {
+// needsToken returns the failure of a request without a token. Clients were seen to show a 401 at once if it says not to retry,
+// and to print "Please run /login", which would not help, if the message contains "x-api-key".
+func (s *snapshot) needsToken() *upstream.Failure {
 	return fail(http.StatusUnauthorized, dialect.Authentication,
 		"this gateway needs a token: "+s.dialects[0].TokenAdvice()+" one that its operator gave you, or send it in the header "+s.Config.Server.Clients.Header)
 }
 
-// spends reports whether one of the targets is asked with a credential of the operator's (AUTH-3).
-func (s *running) spends(targets []config.Target) bool {
+// spends reports whether one of the targets uses a credential of the operator's (AUTH-3).
+func (s *snapshot) spends(targets []config.Target) bool {
 	return slices.ContainsFunc(targets, func(t config.Target) bool {
 		p, ok := s.Config.Provider(t.Upstream)
 		return !ok || p.Auth != config.Passthrough
 	})
 }
 
-// admitAddress holds the address of a request against [server.access_control]. What answers anybody is still closed to those who are denied.
+// admitAddress applies [server.access_control] to the address of a request. A denied address is refused even where any other is
+// admitted.
 func (g *Gateway) admitAddress(r *http.Request) *upstream.Failure {
 	access := &g.fixed.Access
 	if len(access.Deny) == 0 && len(access.Allow) == 0 {
@@ -154,10 +156,10 @@ func (g *Gateway) admitAddress(r *http.Request) *upstream.Failure {
 	address, _ := g.proxies.Client(r)
 	within := func(p netip.Prefix) bool { return p.Contains(address) }
 	path := r.URL.EscapedPath()
-	anybody := path == "/" || isHealth(path)
+	public := path == "/" || isHealth(path)
 	switch {
 	case !address.IsValid(), slices.ContainsFunc(access.Deny, within):
-	case len(access.Allow) == 0, anybody, slices.ContainsFunc(access.Allow, within):
+	case len(access.Allow) == 0, public, slices.ContainsFunc(access.Allow, within):
 		return nil
 	}
 	return fail(http.StatusForbidden, dialect.Permission, "this gateway does not accept requests from your address: ask its operator to allow it (server.access_control)")

@@ -11,8 +11,8 @@ import (
 	"shunt/internal/upstream"
 )
 
-// admit checks what is checked of every request, whatever it asks for.
-func (g *Gateway) admit(r *http.Request, s *running) *upstream.Failure {
+// admit makes the checks that apply to every request.
+func (g *Gateway) admit(r *http.Request, s *snapshot) *upstream.Failure {
 	if f := g.admitAddress(r); f != nil {
 		return f
 	}
@@ -32,7 +32,7 @@ func (g *Gateway) admit(r *http.Request, s *running) *upstream.Failure {
 	return nil
 }
 
-// headerBytes is the size of a header block as it stands on the wire, in bytes.
+// headerBytes returns the size of a header on the wire, in bytes.
 func headerBytes(h http.Header) int {
 	n := 0
 	for name, values := range h {
@@ -43,7 +43,7 @@ func headerBytes(h http.Header) int {
 	return n
 }
 
-// fromWebPage reports whether a browser sent the request on behalf of a page that is not this gateway's (AUTH-4).
+// fromWebPage reports whether a browser sent the request for a page of another origin (AUTH-4).
 func fromWebPage(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "cross-site", "same-site":

@@ -15,9 +15,9 @@ import (
 	"shunt/internal/upstream"
 )
 
-// readBody reads a request's body whole, as fast as the client sends it. Of a request whose slot is unrouted, it reads on
-// only if the model that the body begins with leads to no credential of the operator's (AUTH-2c).
-func (g *Gateway) readBody(w http.ResponseWriter, request *upstream.Request, s *running, slot *slot) (*upstream.Body, *upstream.Failure) {
+// readBody reads a request's whole body. If the slot is unrouted, it reads past the beginning only if the model there uses no
+// credential of the operator's (AUTH-2c).
+func (g *Gateway) readBody(w http.ResponseWriter, request *upstream.Request, s *snapshot, slot *slot) (*upstream.Body, *upstream.Failure) {
 	r := request.Client
 	isCompressed := func(encoding string) bool { return encoding != "" && !strings.EqualFold(encoding, "identity") }
 	if slices.ContainsFunc(r.Header["Content-Encoding"], isCompressed) {
@@ -50,7 +50,7 @@ func (g *Gateway) readBody(w http.ResponseWriter, request *upstream.Request, s *
 	return body, nil
 }
 
-// bodyFailure says why a body could not be read.
+// bodyFailure returns the failure of a request whose body could not be read.
 func bodyFailure(w http.ResponseWriter, r *http.Request, err error, limit int64) *upstream.Failure {
 	leaveUnread(w, r)
 	switch {
@@ -66,29 +66,29 @@ func bodyFailure(w http.ResponseWriter, r *http.Request, err error, limit int64)
 	return fail(http.StatusBadRequest, dialect.InvalidRequest, "the request body ended early or is not well-formed")
 }
 
-// lingerTime is how long a client whose body was not read may go on sending before its connection is closed. Closing at
-// once, with bytes still arriving, would reset the connection and could cost the client the response.
+// lingerTime is how long a client whose body was not read may continue to send before its connection is closed. Closing at
+// once, while bytes are arriving, would reset the connection, and the client might lose the response.
 const lingerTime = 2 * time.Second
 
-// leaveUnread has the response go out at once, although the request's body was not read to its end, and the connection end
-// with it. Otherwise net/http would first read on, for as long as the client likes.
+// leaveUnread makes the response go out at once although the request's body was not read to its end, and the connection close
+// after it. Otherwise net/http would first continue to read, for as long as the client sends.
 func leaveUnread(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength == 0 {
 		return
 	}
 	w.Header().Set("Connection", "close")
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(lingerTime)) // fails only for what is not a connection
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(lingerTime)) // fails only for a writer without a connection
 }
 
 const (
-	paceGrace = 30 * time.Second // after which a body has to keep the pace
-	byteTime  = time.Millisecond // that a byte may take on average: 1 kB/s
-	headLimit = 64 << 10         // bytes of a body within which its model has to be (AUTH-2c)
-	headStart = 4 << 10          // bytes that are read of it first
+	paceGrace = 30 * time.Second // before a body has to keep the pace
+	byteTime  = time.Millisecond // the longest average time of a byte: 1 kB/s
+	headLimit = 64 << 10         // the bytes of a body that must contain its model (AUTH-2c)
+	headStart = 4 << 10          // how many of them are read first
 )
 
-// pacedReader gives each read of a body a deadline: a client must not be silent for longer than idle, nor, after paceGrace,
-// send slower than a byte in byteTime on average.
+// pacedReader sets a deadline for each read of a body: a client must not be silent for longer than idle, nor, after paceGrace,
+// send fewer bytes than one in byteTime on average.
 type pacedReader struct {
 	body    io.Reader
 	control *http.ResponseController
@@ -108,11 +108,11 @@ func (r *pacedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// leadingModel reads the beginning of a body until its model is there. The model is empty if it is not within headLimit
-// bytes; an error of io.EOF then says that the head is the whole body.
+// leadingModel reads the beginning of a body until it contains the model. The model is empty if it is not within headLimit
+// bytes; the error is io.EOF if the head is the whole body.
 func leadingModel(d dialect.Inbound, body io.Reader) (head []byte, model string, err error) {
 	head = make([]byte, 0, headStart)
-	looked := 0 // bytes of head; looking again only once they are twice as many keeps this linear
+	searched := 0 // bytes of head; searching again only once there are twice as many keeps this linear
 	for err == nil && len(head) < headLimit {
 		if len(head) == cap(head) {
 			head = slices.Grow(head, min(len(head), headLimit-len(head)))
@@ -120,10 +120,10 @@ func leadingModel(d dialect.Inbound, body io.Reader) (head []byte, model string,
 		var n int
 		n, err = body.Read(head[len(head):min(cap(head), headLimit)])
 		head = head[:len(head)+n]
-		if len(head) < 2*looked && err == nil && len(head) < headLimit {
+		if len(head) < 2*searched && err == nil && len(head) < headLimit {
 			continue
 		}
-		looked = len(head)
+		searched = len(head)
 		if model, ok := d.LeadingModel(head); ok {
 			return head, model, nil
 		}

@@ -1,8 +1,8 @@
-// Package gateway is the data plane's [http.Handler]: it admits a request, reads and routes it, has an upstream serve it
-// and records what happened. It chooses no account and opens no connection.
+// Package gateway is the data plane's [http.Handler]: it admits a request, reads and routes it, lets an upstream serve it, and
+// records what happened. It does not choose accounts and opens no connections.
 //
-// A [Gateway] is safe for concurrent use; [Gateway.Swap] may be called at any time, and a request keeps the [State] it
-// began with (CFG-50).
+// A [Gateway] is safe for concurrent use. [Gateway.Swap] may be called at any time; a request keeps the [State] with which it
+// began (CFG-50).
 package gateway
 
 import (
@@ -26,32 +26,32 @@ import (
 	"shunt/internal/wire"
 )
 
-// State is what a reload replaces.
+// State is the part of a gateway that a reload replaces.
 type State struct {
 	Config    *config.Config
 	Upstreams map[string]upstream.Upstream // by provider name
 }
 
-// Options are what a gateway keeps for life. Of the first configuration it keeps the restart-only keys (CFG-51).
+// Options are the part of a gateway that never changes. It also keeps the restart-only keys of the first configuration (CFG-51).
 type Options struct {
 	Version string
 	Log     *slog.Logger
 	Record  func(*observe.Record) // called once for every inference request, when it has ended
-	Admin   http.Handler          // of /admin and all below it, which looks after itself; nil: off
+	Admin   http.Handler          // for /admin and everything below it, with its own access rules; nil: off
 
-	// Usage and OAuthUsage answer GET /usage and GET /api/oauth/usage, once the gateway has let a request in; nil: off.
+	// Usage and OAuthUsage serve GET /usage and GET /api/oauth/usage, once the gateway has admitted a request; nil: off.
 	Usage, OAuthUsage http.Handler
 
 	// Dialects are what clients speak. Responses to requests of no dialect are in the first one.
 	Dialects []dialect.Inbound
 
-	Metrics http.Handler // answers GET /metrics, and asks for its credential itself; nil: off
+	Metrics http.Handler // serves GET /metrics, with its own access rules; nil: off
 }
 
-// Gateway serves the endpoints.
+// Gateway serves the endpoints of the data plane.
 type Gateway struct {
 	Options
-	state     atomic.Pointer[running]
+	state     atomic.Pointer[snapshot]
 	fixed     *config.Server
 	proxies   hosts.Proxies
 	endpoints map[string]endpoint
@@ -59,7 +59,7 @@ type Gateway struct {
 	unrouted  atomic.Int64 // of those in flight; see slot
 }
 
-// New returns a gateway that serves from s.
+// New returns a gateway with a state.
 func New(o Options, s *State) *Gateway {
 	g := &Gateway{Options: o, fixed: &s.Config.Server, proxies: s.Config.Server.Access.Proxies(), endpoints: maps.Clone(endpoints)}
 	for _, d := range o.Dialects {
@@ -80,33 +80,33 @@ func New(o Options, s *State) *Gateway {
 	return g
 }
 
-// Swap has requests that begin from now on served from s.
-func (g *Gateway) Swap(s *State) { g.state.Store(g.run(s)) }
+// Swap replaces the state. Requests that have begun keep theirs.
+func (g *Gateway) Swap(s *State) { g.state.Store(g.snapshot(s)) }
 
-// InFlight is how many inference requests are being served.
+// InFlight returns the number of inference requests in flight.
 func (g *Gateway) InFlight() int64 { return g.inFlight.Load() }
 
-// Wait returns when no inference request is being served and every one is recorded, or with the context's error. New ones
-// must not come any more.
+// Wait returns when no inference request is in flight and each is recorded, or with the context's error. No new one may
+// arrive.
 func (g *Gateway) Wait(ctx context.Context) error {
-	look := time.NewTicker(lookInterval)
-	defer look.Stop()
+	ticker := time.NewTicker(waitInterval)
+	defer ticker.Stop()
 	for g.inFlight.Load() > 0 {
 		select {
-		case <-look.C:
+		case <-ticker.C:
 		case <-ctx.Done():
-			return fmt.Errorf("requests are still being served: %w", ctx.Err())
+			return fmt.Errorf("requests are still in flight: %w", ctx.Err())
 		}
 	}
 	return nil
 }
 
-const lookInterval = 5 * time.Millisecond
+const waitInterval = 5 * time.Millisecond
 
-// endpoint is one path, matched exactly as it was sent (WIRE-4).
+// endpoint serves one path, which must match exactly as it was sent (WIRE-4).
 type endpoint struct {
 	methods []string
-	serve   func(*Gateway, http.ResponseWriter, *http.Request, *running)
+	serve   func(*Gateway, http.ResponseWriter, *http.Request, *snapshot)
 }
 
 var read = []string{http.MethodGet, http.MethodHead}
@@ -124,7 +124,7 @@ var write = []string{http.MethodPost}
 
 // inference returns an endpoint of a dialect.
 func inference(d dialect.Inbound, e dialect.Endpoint) endpoint {
-	return endpoint{write, func(g *Gateway, w http.ResponseWriter, r *http.Request, s *running) { g.infer(w, r, s, d, e) }}
+	return endpoint{write, func(g *Gateway, w http.ResponseWriter, r *http.Request, s *snapshot) { g.infer(w, r, s, d, e) }}
 }
 
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -158,7 +158,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.refuse(w, r, fail(http.StatusMethodNotAllowed, dialect.InvalidRequest, "this endpoint accepts "+allowed+" only"))
 }
 
-func (g *Gateway) root(w http.ResponseWriter, _ *http.Request, _ *running) {
+func (g *Gateway) root(w http.ResponseWriter, _ *http.Request, _ *snapshot) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	line := "shunt " + g.Version + ": "
 	for _, d := range g.Dialects {
@@ -175,29 +175,29 @@ func (g *Gateway) root(w http.ResponseWriter, _ *http.Request, _ *running) {
 	w.Write([]byte(line + "\n"))
 }
 
-func (g *Gateway) metrics(w http.ResponseWriter, r *http.Request, _ *running) {
+func (g *Gateway) metrics(w http.ResponseWriter, r *http.Request, _ *snapshot) {
 	g.Metrics.ServeHTTP(w, r)
 }
 
-// isHealth reports whether a path is for load balancers and probes, which need no permission.
+// isHealth reports whether a path is for load balancers and probes, which are admitted from any address.
 func isHealth(path string) bool { return path == "/health" || path == "/healthz" || path == "/livez" }
 
-func (g *Gateway) health(w http.ResponseWriter, _ *http.Request, _ *running) {
+func (g *Gateway) health(w http.ResponseWriter, _ *http.Request, _ *snapshot) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Write([]byte(`{"status":"ok","version":` + string(wire.Quote(g.Version)) + "}\n"))
 }
 
-// fail returns the failure of a request that would fail again: the client shows it at once instead of retrying.
+// fail returns the failure of a request that would fail again, so that the client shows it instead of retrying.
 func fail(status int, kind dialect.ErrorKind, message string) *upstream.Failure {
 	return &upstream.Failure{Status: status, Kind: kind, Message: message, Final: true}
 }
 
-// refuse answers a request that never became one for an upstream.
+// refuse responds to a request that no upstream gets.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, f *upstream.Failure) {
 	id := newRequestID()
 	level := slog.LevelDebug
 	switch f.Status {
-	case http.StatusForbidden, http.StatusServiceUnavailable: // what an operator may want to change
+	case http.StatusForbidden, http.StatusServiceUnavailable: // which an operator may want to change
 		level = slog.LevelWarn
 	}
 	g.Log.Log(r.Context(), level, "refused", "request_id", id, "method", r.Method, "host", clip(r.Host),
@@ -206,10 +206,10 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, f *upstream.Fai
 	writeFailure(w, g.Dialects[0], f, id)
 }
 
-// clip bounds what a stranger can put into the log, in bytes.
+// clip bounds what an unauthenticated client can write into the log, in bytes.
 func clip(s string) string { return s[:min(len(s), 200)] }
 
-// writeFailure is the one place where a failure becomes a client's JSON (ERR-1).
+// writeFailure writes a failure in a client's dialect (ERR-1). No other function does.
 func writeFailure(w http.ResponseWriter, d dialect.Inbound, f *upstream.Failure, requestID string) (sent int64) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")

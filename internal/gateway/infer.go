@@ -12,15 +12,15 @@ import (
 	"shunt/internal/upstream"
 )
 
-// infer is the life of an inference request: admitted, read, routed, served, recorded.
-func (g *Gateway) infer(w http.ResponseWriter, r *http.Request, s *running, d dialect.Inbound, e dialect.Endpoint) {
+// infer handles an inference request from beginning to end: it is read, routed, served and recorded.
+func (g *Gateway) infer(w http.ResponseWriter, r *http.Request, s *snapshot, d dialect.Inbound, e dialect.Endpoint) {
 	record := &observe.Record{
 		Time: time.Now(), RequestID: newRequestID(),
 		Path: strings.Clone(r.URL.Path), // else the record would keep the whole request line
 	}
 	var known bool
 	record.Client, known = s.client(r.Header)
-	request := &upstream.Request{Client: s.withoutOurs(r), Dialect: d, CountsTokens: e.CountsTokens, Path: r.URL.Path, Record: record}
+	request := &upstream.Request{Client: s.stripGatewayTokens(r), Dialect: d, CountsTokens: e.CountsTokens, Path: r.URL.Path, Record: record}
 	request.Identify()
 	unauthenticated := s.Config.Server.Clients.Present && !known
 	if unauthenticated && s.routes == closed { // whatever the body says (AUTH-2c)
@@ -37,7 +37,7 @@ func (g *Gateway) infer(w http.ResponseWriter, r *http.Request, s *running, d di
 	g.finish(w, request, g.serve(w, s, request, &slot, unauthenticated))
 }
 
-// finish sends what is left to send and records the request.
+// finish writes a failure, if there is one, and records the request.
 func (g *Gateway) finish(w http.ResponseWriter, r *upstream.Request, outcome upstream.Outcome) {
 	record := r.Record
 	if f := outcome.Failure; f != nil {
@@ -47,16 +47,16 @@ func (g *Gateway) finish(w http.ResponseWriter, r *upstream.Request, outcome ups
 	record.Duration = sinceMillis(record.Time)
 	record.Bound()
 	g.Record(record)
-	unanswered := record.Status == 0 // net/http would make an empty 200 of it, for a client that has closed its half only
-	if outcome.Aborted && !unanswered {
-		_ = http.NewResponseController(w).Flush() // what has come of the answer, before the connection breaks, too
+	noResponse := record.Status == 0 // net/http would send an empty 200 to a client that has only closed its half
+	if outcome.Aborted && !noResponse {
+		_ = http.NewResponseController(w).Flush() // what there is of the response, before the connection is aborted
 	}
-	if outcome.Aborted || unanswered {
+	if outcome.Aborted || noResponse {
 		panic(http.ErrAbortHandler)
 	}
 }
 
-func (g *Gateway) serve(w http.ResponseWriter, s *running, r *upstream.Request, slot *slot, unauthenticated bool) upstream.Outcome {
+func (g *Gateway) serve(w http.ResponseWriter, s *snapshot, r *upstream.Request, slot *slot, unauthenticated bool) upstream.Outcome {
 	server := &s.Config.Server
 	body, f := g.readBody(w, r, s, slot)
 	if f != nil {
@@ -82,7 +82,7 @@ func (g *Gateway) serve(w http.ResponseWriter, s *running, r *upstream.Request, 
 	}
 	targets := s.Config.Route(scan.Model)
 	if targets[0].Model == "" {
-		return upstream.Outcome{Failure: fail(http.StatusBadRequest, dialect.InvalidRequest, "model is empty but for its suffix")}
+		return upstream.Outcome{Failure: fail(http.StatusBadRequest, dialect.InvalidRequest, "model has a suffix but no name")}
 	}
 	if unauthenticated && s.spends(targets) {
 		return upstream.Outcome{Failure: s.needsToken()}

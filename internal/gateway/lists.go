@@ -11,11 +11,11 @@ import (
 	"shunt/internal/dialect"
 )
 
-const listTimeout = 2 * time.Second // for the live list of models
+const listTimeout = 2 * time.Second // for the provider's list of models
 
-// models lists the configured models and then, without repeating any, what the default provider has at present. Where that
-// cannot be had in time, the configured ones are the whole list.
-func (g *Gateway) models(w http.ResponseWriter, r *http.Request, s *running) {
+// models lists the configured models and then, without repeating any, those that the default provider lists now. If that list
+// does not arrive in time, the configured models are the whole list.
+func (g *Gateway) models(w http.ResponseWriter, r *http.Request, s *snapshot) {
 	if f := s.authenticate(r.Header); f != nil {
 		g.refuse(w, r, f)
 		return
@@ -35,9 +35,9 @@ func (g *Gateway) models(w http.ResponseWriter, r *http.Request, s *running) {
 	if live, ok := s.Upstreams[s.Config.Server.DefaultProvider]; ok {
 		ctx, cancel := context.WithTimeout(r.Context(), listTimeout)
 		defer cancel()
-		current, err := live.Models(ctx, d, s.withoutOurs(r).Header)
+		current, err := live.Models(ctx, d, s.stripGatewayTokens(r).Header)
 		if err != nil {
-			g.Log.Debug("the live list of models is left out", "error", err)
+			g.Log.Debug("the provider's list of models is left out", "error", err)
 		}
 		for _, m := range current {
 			add(m.ID, m.DisplayName)
@@ -53,8 +53,8 @@ type routeEntry struct {
 	UpstreamModel string `json:"upstream_model,omitempty"`
 }
 
-// routes lists what the configuration says about models, in the order in which it counts (RTE-1).
-func (g *Gateway) routes(w http.ResponseWriter, r *http.Request, s *running) {
+// routes lists the routes of the configuration in the order in which they apply (RTE-1).
+func (g *Gateway) routes(w http.ResponseWriter, r *http.Request, s *snapshot) {
 	if f := s.authenticate(r.Header); f != nil {
 		g.refuse(w, r, f)
 		return
@@ -79,7 +79,7 @@ func (g *Gateway) routes(w http.ResponseWriter, r *http.Request, s *running) {
 func writeJSON(w http.ResponseWriter, v any) {
 	body, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // the types above cannot fail
+		panic(err) // the types of this package always encode
 	}
 	writeBody(w, body)
 }

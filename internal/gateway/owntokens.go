@@ -10,7 +10,7 @@ import (
 	"shunt/internal/secret"
 )
 
-// ownTokens are the tokens of clients and of the admin surface, which no provider may see (WIRE-2).
+// ownTokens are the tokens of clients and of the admin surface, which no provider may receive (WIRE-2).
 type ownTokens []secret.String
 
 func (o *ownTokens) add(tokens []config.Token) {
@@ -19,12 +19,12 @@ func (o *ownTokens) add(tokens []config.Token) {
 	}
 }
 
-// longToken is the length, in bytes, from which a token is found anywhere in a value. A shorter one could be part of another
-// word and has to be a word of its own.
+// longToken is the length, in bytes, from which a token is found anywhere in a value. A shorter one might occur in another word,
+// and has to be a word of its own.
 const longToken = 16
 
-// in reports whether a header's value contains one of the tokens: alone, in a list, quoted, as name:token, or in what Basic
-// encodes.
+// in reports whether a header's value contains one of the tokens: alone, in a list, quoted, as name:token, or encoded by the
+// Basic scheme.
 func (o ownTokens) in(value string) bool {
 	if len(o) == 0 {
 		return false
@@ -32,7 +32,7 @@ func (o ownTokens) in(value string) bool {
 	if o.plain(value) {
 		return true
 	}
-	if strings.IndexByte(value, ' ') < 0 && strings.IndexByte(value, '\t') < 0 { // most values; what follows is slower
+	if strings.IndexByte(value, ' ') < 0 && strings.IndexByte(value, '\t') < 0 { // as in most values; the rest is slower
 		return false
 	}
 	basic := false
@@ -45,7 +45,7 @@ func (o ownTokens) in(value string) bool {
 	return false
 }
 
-// decodeBasic returns what a word encodes in any of the alphabets of base64, padded or not, up to the first byte that is not of it.
+// decodeBasic decodes a word in any alphabet of base64, padded or not, up to the first byte that is not part of it.
 func decodeBasic(word string) string {
 	word = strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(word, "="))
 	text, _ := base64.RawStdEncoding.DecodeString(word)
@@ -61,7 +61,7 @@ func (o ownTokens) plain(value string) bool {
 				break
 			}
 			i += from
-			if len(text) >= longToken || standsAlone(value, i, i+len(text)) {
+			if len(text) >= longToken || isWholeWord(value, i, i+len(text)) {
 				return true
 			}
 			from = i + 1
@@ -70,8 +70,8 @@ func (o ownTokens) plain(value string) bool {
 	return false
 }
 
-// standsAlone reports whether the text between start and end is not part of a longer word.
-func standsAlone(value string, start, end int) bool {
+// isWholeWord reports whether the text between start and end is not part of a longer word.
+func isWholeWord(value string, start, end int) bool {
 	return (start == 0 || !isWord(value[start-1])) && (end == len(value) || !isWord(value[end]))
 }
 
@@ -79,9 +79,9 @@ func isWord(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.'
 }
 
-// withoutOurs returns a client's request without what is for shunt only: the headers for its tokens, and any other that has
-// one in it.
-func (s *running) withoutOurs(r *http.Request) *http.Request {
+// stripGatewayTokens returns a client's request without the headers for tokens of this gateway, and without any other that
+// contains one.
+func (s *snapshot) stripGatewayTokens(r *http.Request) *http.Request {
 	var h http.Header
 	for name, values := range r.Header {
 		if !slices.Contains(s.headers, name) && !slices.ContainsFunc(values, s.own.in) {

@@ -11,11 +11,11 @@ import (
 // slot is a request's place among those in flight (server.max_concurrent_requests).
 type slot struct {
 	gateway  *Gateway
-	unrouted bool // without a token, and not known yet whether its route needs one
+	unrouted bool // it has no token, and its route, which may need one, is unknown
 }
 
-// takeSlot returns a slot, or the failure that says that none is free. Unrouted requests may hold a tenth of the slots, so
-// that those without a token never keep out those with one (AUTH-2c).
+// takeSlot returns a slot, or a failure if none is free. Unrouted requests may take a tenth of the slots, so that clients without
+// a token never keep out those with one (AUTH-2c).
 func (g *Gateway) takeSlot(unrouted bool, header string) (slot, *upstream.Failure) {
 	limit := int64(g.fixed.MaxConcurrentRequests)
 	if unrouted && g.unrouted.Add(1) > max(1, limit/10) && limit > 0 {
@@ -35,7 +35,7 @@ func busy(message string) *upstream.Failure {
 	return &upstream.Failure{Status: http.StatusServiceUnavailable, Kind: dialect.Overloaded, Message: message, RetryAfter: time.Second}
 }
 
-// routed notes that the request's route is open to it.
+// routed records that the request's route needs no token.
 func (s *slot) routed() {
 	if s.unrouted {
 		s.unrouted = false

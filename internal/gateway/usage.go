@@ -8,19 +8,19 @@ import (
 	"shunt/internal/upstream"
 )
 
-// usage answers holders of a client's token (USE-1).
-func (g *Gateway) usage(w http.ResponseWriter, r *http.Request, s *running) {
-	if f := s.holdsToken(r); f != nil {
+// usage serves clients that have a token (USE-1).
+func (g *Gateway) usage(w http.ResponseWriter, r *http.Request, s *snapshot) {
+	if f := s.requireToken(r); f != nil {
 		g.refuse(w, r, f)
 		return
 	}
 	g.Usage.ServeHTTP(w, r)
 }
 
-// oauthUsage answers those on this machine, and holders of a client's token (USE-2).
-func (g *Gateway) oauthUsage(w http.ResponseWriter, r *http.Request, s *running) {
+// oauthUsage serves clients on this machine, and others that have a token (USE-2).
+func (g *Gateway) oauthUsage(w http.ResponseWriter, r *http.Request, s *snapshot) {
 	if !g.fixed.Bind.Addr().IsLoopback() || wasForwarded(r.Header) {
-		if f := s.holdsToken(r); f != nil {
+		if f := s.requireToken(r); f != nil {
 			g.refuse(w, r, f)
 			return
 		}
@@ -28,15 +28,15 @@ func (g *Gateway) oauthUsage(w http.ResponseWriter, r *http.Request, s *running)
 	g.OAuthUsage.ServeHTTP(w, r)
 }
 
-// holdsToken wants a client's token where none can be had, too.
-func (s *running) holdsToken(r *http.Request) *upstream.Failure {
+// requireToken requires a client's token even if clients have none.
+func (s *snapshot) requireToken(r *http.Request) *upstream.Failure {
 	if !s.Config.Server.Clients.Present {
-		return fail(http.StatusForbidden, dialect.Permission, "this needs a token of this gateway, which has none: its operator has to set up [server.auth]")
+		return fail(http.StatusForbidden, dialect.Permission, "this endpoint needs a token of this gateway, which has none: its operator has to set up [server.auth]")
 	}
 	return s.authenticate(r.Header)
 }
 
-// wasForwarded reports whether a proxy passed a request on, so that its sender may be anywhere.
+// wasForwarded reports whether a proxy forwarded the request, so that its sender may be anywhere.
 func wasForwarded(h http.Header) bool {
 	for name := range h {
 		switch name {
