@@ -17,11 +17,11 @@ const leaves = "identity secret clock hosts userfile wire"
 // direction. The design gives the reason for each.
 const allowed = `
 account: oauth observe store
-admin: account config oauth observe pool quota
+admin: account config family/claude oauth observe pool quota
 app: account admin config dialect dialect/messages family family/claude gateway oauth observe pool quota store upstream usage
 cli: account admin app config demo oauth observe simulate
 config:
-demo: app config observe sim
+demo: app config family/claude observe sim
 dialect/dialecttest: dialect wire/wiretest
 dialect/messages: dialect
 dialect:
@@ -36,11 +36,11 @@ pool: quota
 quota:
 relay: dialect
 sim: dialect/messages
-simulate: observe pool quota
+simulate: family/claude observe pool quota
 store/storetest: store
-store: quota
+store:
 upstream: account dialect family http1 observe pool quota relay
-usage: account family observe pool quota
+usage: account family family/claude observe pool quota
 wire/wiretest:
 `
 

@@ -27,7 +27,7 @@ func (s *source) recoverAtStart(ctx context.Context) {
 	}
 	defer lease.Release()
 	s.recover(ctx)
-	_ = s.store.RemoveOrphans(ctx, s.name) // what remains is removed later
+	_ = s.store.RemoveOrphans(ctx, s.name, store.OrphanLife) // what remains is removed later
 }
 
 // recover replaces a login whose refresh token is spent, if the process that refreshed it was killed before the new login was

@@ -25,6 +25,7 @@ import (
 	"shunt/internal/admin"
 	"shunt/internal/clock"
 	"shunt/internal/config"
+	"shunt/internal/family/claude"
 	"shunt/internal/identity"
 	"shunt/internal/oauth"
 	"shunt/internal/observe"
@@ -55,7 +56,7 @@ type surface struct {
 func newSurface(t *testing.T) *surface {
 	s := &surface{T: t, store: filepath.Join(t.TempDir(), "store")}
 	log := slog.New(slog.NewTextHandler(&s.log, nil))
-	s.pool = pool.NewRegistry(clock.Clock{}).Pool("anthropic")
+	s.pool = pool.NewRegistry(clock.Clock{}, map[string]*quota.Table{"claude": claude.Family.Windows}).Pool("anthropic")
 	soft := quota.Soft(quota.DefaultHard)
 	s.pool.Configure([]pool.Account{
 		{Name: "a", Key: identity.OfStoreEntry("claude", "a"), Priority: 100, Soft: soft},

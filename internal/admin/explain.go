@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"shunt/internal/pool"
-	"shunt/internal/quota"
 )
 
 // Explanation is the answer of GET /admin/api/pool/{provider}/explain (SEL-32): what a request would meet now.
@@ -60,7 +59,7 @@ func (a *Admin) explain(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, p := range a.Providers() {
 		if p.Name == r.PathValue("provider") && p.Pool != nil {
-			writeJSON(w, explanationOf(p, model, p.Pool.Explain(pool.Request{Session: session, Fable: p.ScopeOf(model) != ""})))
+			writeJSON(w, explanationOf(p, model, p.Pool.Explain(pool.Request{Session: session, Scope: p.ScopeOf(model)})))
 			return
 		}
 	}
@@ -76,10 +75,10 @@ func explanationOf(p Provider, model string, e pool.Explanation) Explanation {
 			Headroom: finite(place.Headroom), Cooldown: seconds(place.Cooldown), Cause: place.Cause.String(),
 			Capped: unix(place.CappedUntil, !place.CappedUntil.IsZero()), Rejected: place.Rejected, Denied: place.Denied,
 		}
-		for w := range quota.Window(quota.Windows) {
+		for w := range place.Windows {
 			x := &place.Windows[w]
 			window := CandidateWindow{
-				Window: w.String(), Governs: x.Governs, Threshold: x.Soft, Headroom: finite(x.Headroom),
+				Window: x.Window.Name, Governs: x.Governs, Threshold: x.Soft, Headroom: finite(x.Headroom),
 				Reset: unix(x.Reset, !x.Reset.IsZero()), Status: text(x.Status),
 			}
 			if x.Known {

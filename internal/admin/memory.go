@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"shunt/internal/family/claude"
 	"shunt/internal/observe"
-	"shunt/internal/quota"
 )
 
 // recentLimit is how many requests the page remembers.
@@ -58,7 +58,7 @@ const (
 // sample is how much of an account's windows was used at a moment, as fractions; below 0 is unknown.
 type sample struct {
 	at          time.Time
-	utilization [quota.Windows]float64
+	utilization [claude.WindowCount]float64
 }
 
 // history is the utilization of each account over the last hours.

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"shunt/internal/config"
+	"shunt/internal/family/claude"
 	"shunt/internal/identity"
 	"shunt/internal/pool"
-	"shunt/internal/quota"
 )
 
 // Pools is the answer of GET /admin/api/pool (ADM-3).
@@ -80,8 +80,8 @@ type windowFields struct {
 	threshold          *float64
 }
 
-// windows returns the fields for each window, in the order of quota's windows.
-func (s *AccountState) windows() [quota.Windows]windowFields {
+// windows returns the fields for each window, by their indexes.
+func (s *AccountState) windows() [claude.WindowCount]windowFields {
 	return [...]windowFields{
 		{"5h", &s.Utilization5h, &s.Cap5h, &s.Reset5h, &s.Status5h, &s.Threshold5h},
 		{"7d", &s.Utilization7d, &s.Cap7d, &s.Reset7d, &s.Status7d, &s.Threshold7d},
@@ -114,23 +114,23 @@ func (a *Admin) pools() Pools {
 }
 
 func stateOf(s *pool.Status, planned, needsLogin bool) AccountState {
+	fable := s.In(claude.FableScope)
 	state := AccountState{
 		Name: s.Name, AccountRef: refOf(s.Key), HasState: !s.Quota.Unseen(),
 		Aliases:   slices.DeleteFunc(s.Aliases, func(name string) bool { return name == s.Name }),
-		Available: s.Available, NearQuota: s.NearQuota, Capped: !s.CappedUntil.IsZero(), CappedFable: !s.FableCappedUntil.IsZero(),
+		Available: s.Available, NearQuota: s.NearQuota, Capped: !s.CappedUntil.IsZero(), CappedFable: !fable.CappedUntil.IsZero(),
 		Paused: s.Paused, Disabled: s.Disabled, NeedsLogin: s.NeedsLogin || needsLogin, Priority: s.Priority,
-		Cooldown: seconds(s.Cooldown), FableCooldown: seconds(s.FableCooldown),
+		Cooldown: seconds(s.Cooldown), FableCooldown: seconds(fable.Cooldown),
 		Status:   text(s.Quota.Aggregate()),
 		Requests: s.Requests, Rotations: s.Rotations, LastUsed: unix(s.LastUsed, !s.LastUsed.IsZero()),
 	}
-	if s.FableCooldown > 0 {
-		state.CooldownCause = s.FableCause.String()
+	if fable.Cooldown > 0 {
+		state.CooldownCause = fable.Cause.String()
 	}
 	if planned && !math.IsInf(s.Headroom, 0) {
 		state.Headroom = &s.Headroom
 	}
-	for w := range quota.Window(quota.Windows) {
-		to := state.windows()[w]
+	for w, to := range state.windows() {
 		if u, ok := s.Quota.Utilization(w); ok {
 			*to.utilization = &u
 		}

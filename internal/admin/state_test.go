@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shunt/internal/admin"
+	"shunt/internal/family/claude"
 	"shunt/internal/identity"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
@@ -93,8 +94,8 @@ func TestClearCooldown(t *testing.T) {
 		t.Error("there is nothing to clear, and a button for it")
 	}
 	signal := quota.Signal{Status: "rejected"}
-	signal.Windows[quota.FiveHour] = quota.WindowSignal{Status: "rejected", Utilization: 0.5, HasUtilization: true, Reset: time.Now().Add(time.Hour)}
-	signal.Windows[quota.Fable] = quota.WindowSignal{Status: "rejected"}
+	signal.Windows[claude.FiveHour] = quota.WindowSignal{Status: "rejected", Utilization: 0.5, HasUtilization: true, Reset: time.Now().Add(time.Hour)}
+	signal.Windows[claude.Fable] = quota.WindowSignal{Status: "rejected"}
 	s.pool.Observe(identity.OfStoreEntry("claude", "a"), pool.Outcome{Sent: time.Now(), Event: pool.Rejected, Cooldown: time.Hour, Signal: signal})
 	if a := s.states()["a"]; a.Available || a.Cooldown == 0 || a.Status5h == nil {
 		t.Fatalf("%+v", a)
@@ -114,10 +115,10 @@ func TestClearCooldown(t *testing.T) {
 		}
 	}
 	s.pool.Pause(identity.OfStoreEntry("claude", "b"), true)
-	for _, fable := range []bool{false, true} {
-		selection := s.pool.Begin(pool.Request{Fable: fable})
+	for _, scope := range []quota.Scope{"", claude.FableScope} {
+		selection := s.pool.Begin(pool.Request{Scope: scope})
 		if c, ok := selection.Next(t.Context()); !ok || c.Name != "a" || c.Group != pool.Free {
-			t.Errorf("Fable %v: chosen: %+v, %v", fable, c, ok)
+			t.Errorf("scope %q: chosen: %+v, %v", scope, c, ok)
 		}
 		selection.Release()
 	}

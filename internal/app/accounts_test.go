@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"shunt/internal/dialect/messages"
+	"shunt/internal/family/claude"
 	"shunt/internal/identity"
-	"shunt/internal/quota"
 	"shunt/internal/sim"
 )
 
@@ -262,7 +262,7 @@ func TestAliasMovesNoSession(t *testing.T) {
 func (w *world) used(account string) float64 {
 	w.Helper()
 	state := w.state(account)
-	fraction, known := state.Quota.Utilization(quota.FiveHour)
+	fraction, known := state.Quota.Utilization(claude.FiveHour)
 	if !known {
 		w.Errorf("nothing is known of the quota of %s", account)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"shunt/internal/dialect/messages"
+	"shunt/internal/family/claude"
 	"shunt/internal/sim"
 )
 
@@ -26,8 +27,8 @@ func TestFableAdvisor(t *testing.T) {
 
 		w.provider.Inject(home, sim.Rejected(messages.Fable).Times(1))
 		other := advised()
-		if s := w.state(home); other == home || s.Cooldown != 0 || s.FableCooldown == 0 {
-			w.Errorf("served by %s; home cools down for %v, for Fable for %v", other, s.Cooldown, s.FableCooldown)
+		if s := w.state(home); other == home || s.Cooldown != 0 || s.In(claude.FableScope).Cooldown == 0 {
+			w.Errorf("served by %s; home cools down for %v, for Fable for %v", other, s.Cooldown, s.In(claude.FableScope).Cooldown)
 		}
 		time.Sleep(time.Second)
 		before := w.seen()

@@ -67,7 +67,7 @@ type App struct {
 // New builds an App from a valid configuration. It starts nothing that an end of the process would leave behind, but
 // opens the request log; [App.Run] closes it.
 func New(cfg *config.Config, o Options) (*App, error) {
-	a := &App{options: o, refreshes: make(chan chan struct{}), health: observe.NewHealth(o.Log, o.Clock), registry: pool.NewRegistry(o.Clock)}
+	a := &App{options: o, refreshes: make(chan chan struct{}), health: observe.NewHealth(o.Log, o.Clock), registry: pool.NewRegistry(o.Clock, quotaTables())}
 	a.config.Store(cfg)
 	a.transport = upstream.NewTransport(o.Dial)
 	a.poller = newPoller(a, &cfg.Server.Pool)

@@ -125,7 +125,7 @@ func (w *world) checkTheDay(moves int) {
 		w.mustServe("", plainModel)
 	}
 	for _, s := range w.app.Pool("anthropic") {
-		if !s.Available && s.Cause != pool.Rejected { // a window may be full still
+		if !s.Available && s.Cause.Event != pool.Rejected { // a window may be full still
 			w.Errorf("%s is still not available: %v", s.Name, s.Cause)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"shunt/internal/family/claude"
 	"shunt/internal/observe"
 	"shunt/internal/sim"
 )
@@ -51,7 +52,7 @@ func TestClientLeaves(t *testing.T) {
 					w.Errorf("%d requests, the first ended %q", len(requests), requests[0].Outcome)
 				}
 				for _, s := range w.app.Pool("anthropic") {
-					if s.Cooldown != 0 || s.FableCooldown != 0 {
+					if s.Cooldown != 0 || s.In(claude.FableScope).Cooldown != 0 {
 						w.Errorf("%s rests %v (%v)", s.Name, s.Cooldown, s.Cause)
 					}
 				}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shunt/internal/dialect/messages"
+	"shunt/internal/family/claude"
 	"shunt/internal/sim"
 )
 
@@ -86,13 +87,13 @@ func TestSuccessAndTheFableWeek(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		w.mustServe("s", plainModel)
-		if s := w.state("a"); s.Cooldown != 0 || s.FableCooldown == 0 {
-			w.Errorf("after another model's success: rests %v, for Fable %v", s.Cooldown, s.FableCooldown)
+		if s := w.state("a"); s.Cooldown != 0 || s.In(claude.FableScope).Cooldown == 0 {
+			w.Errorf("after another model's success: rests %v, for Fable %v", s.Cooldown, s.In(claude.FableScope).Cooldown)
 		}
 		w.provider.Fill("a", messages.Fable, 0.99)
 		w.mustServe("s", fableModel)
-		if s := w.state("a"); s.FableCooldown != 0 {
-			w.Errorf("after Fable's success it rests %v", s.FableCooldown)
+		if s := w.state("a"); s.In(claude.FableScope).Cooldown != 0 {
+			w.Errorf("after Fable's success it rests %v", s.In(claude.FableScope).Cooldown)
 		}
 	})
 }
@@ -296,8 +297,8 @@ func TestFableCooldown(t *testing.T) {
 		}
 		// The window's own status says so too, when the cooldown is over.
 		time.Sleep(70 * time.Minute)
-		if got, s := w.mustServe("s", fableModel), w.state(home); got != other || s.FableCooldown != 0 {
-			w.Errorf("after the cooldown Fable by %s, %s rests %v", got, home, s.FableCooldown)
+		if got, s := w.mustServe("s", fableModel), w.state(home); got != other || s.In(claude.FableScope).Cooldown != 0 {
+			w.Errorf("after the cooldown Fable by %s, %s rests %v", got, home, s.In(claude.FableScope).Cooldown)
 		}
 		time.Sleep(25 * time.Minute)
 		if got := w.mustServe("s", fableModel); got != home {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/internal/dialect/messages"
+	"shunt/internal/family/claude"
 	"shunt/internal/sim"
 )
 
@@ -121,8 +122,8 @@ func TestFailoverTable(t *testing.T) {
 				if s.Cooldown != c.rests {
 					t.Errorf("rests %v, want %v", s.Cooldown, c.rests)
 				}
-				if want := max(c.fable, c.rests); s.FableCooldown != want {
-					t.Errorf("rests %v for Fable, want %v", s.FableCooldown, want)
+				if want := max(c.fable, c.rests); s.In(claude.FableScope).Cooldown != want {
+					t.Errorf("rests %v for Fable, want %v", s.In(claude.FableScope).Cooldown, want)
 				}
 			})
 		})

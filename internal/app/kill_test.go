@@ -19,10 +19,9 @@ import (
 	"shunt/internal/clock"
 	"shunt/internal/config"
 	"shunt/internal/dialect/messages"
+	"shunt/internal/family/claude"
 	"shunt/internal/identity"
-	"shunt/internal/quota"
 	"shunt/internal/sim"
-	"shunt/internal/store"
 )
 
 // childConfig has a child process of these tests be a shunt of that configuration, whose clock runs so fast that a tick
@@ -98,11 +97,11 @@ func TestKilledShuntGoesOn(t *testing.T) {
 		}
 	}
 	saved := func() float64 {
-		q, _, err := store.NewQuotaFile(stateFile).Load(t.Context(), time.Now())
+		q, _, err := quotaFile(stateFile).Load(t.Context(), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
-		return q[identity.OfStoreEntry("claude", "a")].Windows[quota.FiveHour].Utilization
+		return q[identity.OfStoreEntry("claude", "a")].Windows[claude.FiveHour].Utilization
 	}
 	used := func() float64 { return provider.Limits("a").Windows[messages.FiveHour].Utilization }
 

@@ -14,7 +14,6 @@ import (
 	"shunt/internal/hosts"
 	"shunt/internal/oauth"
 	"shunt/internal/observe"
-	"shunt/internal/quota"
 )
 
 // newMetrics returns the metrics, or nil where nobody could read them. Whether there are any is settled at the start
@@ -43,15 +42,14 @@ func (a *App) poolAccounts() []observe.PoolAccount {
 		for _, s := range a.Pool(name) {
 			shown := observe.PoolAccount{
 				Provider: name, Account: s.Name, Available: s.Available, Cooldown: s.Cooldown, InFlight: s.InFlight,
-				Windows: make([]observe.PoolWindow, quota.Windows),
 			}
-			for w := range quota.Window(quota.Windows) {
+			for w, window := range s.Quota.Table().Windows() {
 				used, known := s.Quota.Utilization(w)
 				reset, _ := s.Quota.Reset(w)
-				shown.Windows[w] = observe.PoolWindow{
-					Name: w.String(), Utilization: used, HasUtilization: known, Reset: reset, Soft: s.Soft[w],
+				shown.Windows = append(shown.Windows, observe.PoolWindow{
+					Name: window.Name, Utilization: used, HasUtilization: known, Reset: reset, Soft: s.Soft[w],
 					Headroom: s.Quota.WindowHeadroom(w, s.Soft[w], now),
-				}
+				})
 			}
 			all = append(all, shown)
 		}

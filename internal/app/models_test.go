@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"shunt/internal/dialect/messages"
-	"shunt/internal/quota"
+	"shunt/internal/family/claude"
 	"shunt/internal/sim"
 )
 
@@ -180,7 +180,7 @@ func TestModelsWithoutALiveList(t *testing.T) {
 							w.wants("in hand", s.InFlight, 0)
 							w.wants("condition", w.conditions(), "")
 							// What an answer tells of quota is heard all the same (QUO-1).
-							_, known := s.Quota.Utilization(quota.FiveHour)
+							_, known := s.Quota.Utilization(claude.FiveHour)
 							w.wants("quota known", known, c.name == "throttled")
 						}
 						w.wants("accounts that count a request", asked, max(c.calls, 1))

@@ -3,6 +3,7 @@ package app
 import (
 	"shunt/internal/account"
 	"shunt/internal/config"
+	"shunt/internal/family/claude"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
 	"shunt/internal/usage"
@@ -37,8 +38,8 @@ func members(defaults *config.Pool, p *config.Provider, accounts []*account.Acco
 }
 
 func setting(f config.Fractions) quota.Setting {
-	return quota.Setting{All: f.All, Window: [quota.Windows]*float64{
-		quota.FiveHour: f.FiveHour, quota.SevenDay: f.SevenDay, quota.Fable: f.Fable,
+	return quota.Setting{All: f.All, Window: [quota.MaxWindows]*float64{
+		claude.FiveHour: f.FiveHour, claude.SevenDay: f.SevenDay, claude.Fable: f.Fable,
 	}}
 }
 

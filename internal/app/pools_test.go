@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"shunt/internal/dialect/messages"
-	"shunt/internal/quota"
 	"shunt/internal/sim"
 )
 
@@ -21,7 +20,7 @@ func (w *world) limits(account string) string {
 	for i, threshold := range s.Soft {
 		soft = append(soft, fmt.Sprint(threshold))
 		limit := "-"
-		if s.Caps.Set.Has(quota.Window(i)) {
+		if s.Caps.Set.Has(i) {
 			limit = fmt.Sprint(s.Caps.At[i])
 		}
 		caps = append(caps, limit)

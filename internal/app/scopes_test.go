@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"shunt/internal/dialect/messages"
-	"shunt/internal/quota"
+	"shunt/internal/family/claude"
 	"shunt/internal/sim"
 )
 
@@ -107,7 +107,7 @@ func TestAccountInTwoUpstreams(t *testing.T) {
 		time.Sleep(time.Second)
 		w.wants("served by", w.mustServe("s", two), "a")
 		w.wants("ends it", w.app.Pool("one")[0].Cooldown, time.Duration(0)) // FO-2
-		used, known := w.app.Pool("one")[0].Quota.Utilization(quota.FiveHour)
+		used, known := w.app.Pool("one")[0].Quota.Utilization(claude.FiveHour)
 		w.wants("quota", known && used >= 0.5, true)
 
 		w.provider.ExpireTokens("a")

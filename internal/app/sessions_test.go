@@ -18,8 +18,10 @@ import (
 
 	"shunt/internal/clock"
 	"shunt/internal/dialect/messages"
+	"shunt/internal/family/claude"
 	"shunt/internal/observe"
 	"shunt/internal/pool"
+	"shunt/internal/quota"
 	"shunt/internal/sim"
 )
 
@@ -239,7 +241,7 @@ func TestWhereSessionsGo(t *testing.T) {
 
 // home is the account that a session belongs to, told without asking anybody (SEL-1).
 func (w *world) home(session string) string {
-	p := pool.NewRegistry(clock.Clock{}).Pool("x")
+	p := pool.NewRegistry(clock.Clock{}, map[string]*quota.Table{"claude": claude.Family.Windows}).Pool("x")
 	var all []pool.Account
 	for _, s := range w.app.Pool("anthropic") {
 		a := s.Account

@@ -8,7 +8,6 @@ import (
 	"shunt/internal/clock"
 	"shunt/internal/observe"
 	"shunt/internal/pool"
-	"shunt/internal/store"
 )
 
 const (
@@ -19,18 +18,18 @@ const (
 
 // quotaMemory carries the registry's quota from one run to the next in server.pool.state_path (QUO-30).
 type quotaMemory struct {
-	file     *store.QuotaFile
+	file     *quotaFile
 	registry *pool.Registry
 	health   *observe.Health
 	clock    clock.Clock
-	saved    store.Quotas // what the file says
-	stale    bool         // it says so in an old version
+	saved    pool.Quotas // what the file says
+	stale    bool        // it says so in an old version
 }
 
 // recall takes in what an earlier run has left, before the first selection. A file that cannot be read costs a cold start
 // and no more (QUO-32); the error is for the log.
 func recall(path string, registry *pool.Registry, health *observe.Health, c clock.Clock) (*quotaMemory, error) {
-	m := &quotaMemory{file: store.NewQuotaFile(path), registry: registry, health: health, clock: c}
+	m := &quotaMemory{file: newQuotaFile(path, quotaTables()), registry: registry, health: health, clock: c}
 	saved, current, err := m.file.Load(context.Background(), c.Now())
 	registry.Import(saved)
 	m.saved, m.stale = saved, !current

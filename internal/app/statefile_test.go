@@ -13,10 +13,9 @@ import (
 
 	"shunt/internal/app"
 	"shunt/internal/dialect/messages"
+	"shunt/internal/family/claude"
 	"shunt/internal/pool"
-	"shunt/internal/quota"
 	"shunt/internal/sim"
-	"shunt/internal/store"
 )
 
 // keepsQuota has shunt keep a state file, and returns its path.
@@ -28,7 +27,7 @@ func keepsQuota(t *testing.T) (path, lines string) {
 // known is how much of an account's five hours a shunt believes used; -1 if it does not know.
 func known(a *app.App, account string) float64 {
 	for _, s := range a.Pool("anthropic") {
-		if used, ok := s.Quota.Utilization(quota.FiveHour); ok && s.Name == account {
+		if used, ok := s.Quota.Utilization(claude.FiveHour); ok && s.Name == account {
 			return used
 		}
 	}
@@ -38,13 +37,13 @@ func known(a *app.App, account string) float64 {
 // saved is what the state file says of the same; -1 if it says nothing.
 func (w *world) savedQuota(path, account string) float64 {
 	w.Helper()
-	q, _, err := store.NewQuotaFile(path).Load(w.Context(), time.Now())
+	q, _, err := quotaFile(path).Load(w.Context(), time.Now())
 	w.must(err)
 	r, ok := q[w.state(account).Key]
 	if !ok {
 		return -1
 	}
-	return r.Windows[quota.FiveHour].Utilization
+	return r.Windows[claude.FiveHour].Utilization
 }
 
 // QUO-30, QUO-31: what is known is saved within 15 s, only when it has changed, and at the end; the next process starts
@@ -137,8 +136,8 @@ func TestStateFileThatCannotBeWritten(t *testing.T) {
 func TestVersion2IsRewritten(t *testing.T) {
 	path, lines := keepsQuota(t)
 	inWorld(t, sim.Config{Accounts: accountsOf(1)}, planned(lines, ""), func(w *world) {
-		if s := w.state("a"); s.Quota.Status(quota.FiveHour) != "rejected" || s.Group != pool.OverHard {
-			w.Errorf("%q, %v", s.Quota.Status(quota.FiveHour), s.Group)
+		if s := w.state("a"); s.Quota.Status(claude.FiveHour) != "rejected" || s.Group != pool.OverHard {
+			w.Errorf("%q, %v", s.Quota.Status(claude.FiveHour), s.Group)
 		}
 		time.Sleep(16 * time.Second)
 		synctest.Wait()

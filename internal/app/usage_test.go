@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"shunt/internal/dialect/messages"
-	"shunt/internal/quota"
+	"shunt/internal/family/claude"
 	"shunt/internal/sim"
 )
 
@@ -85,7 +85,7 @@ func TestPollEndsARejection(t *testing.T) {
 					w.provider.Inject(home, f)
 				}
 				by := w.mustServe("s", c.model)
-				rests := w.state(home).FableCooldown
+				rests := w.state(home).In(claude.FableScope).Cooldown
 				if by == home || rests < 5*time.Minute {
 					t.Fatalf("served by %s, %s rests %v", by, home, rests)
 				}
@@ -95,7 +95,7 @@ func TestPollEndsARejection(t *testing.T) {
 				time.Sleep(20 * time.Second)
 				w.wants("polls", w.polls(home), 2)
 				before := w.seen()
-				rests = w.state(home).FableCooldown
+				rests = w.state(home).In(claude.FableScope).Cooldown
 				if !c.ends {
 					if rests == 0 {
 						t.Error("the cooldown has ended")
@@ -116,7 +116,7 @@ func TestPollEndsARejection(t *testing.T) {
 				// If the account refuses again, that is newer, and counts again.
 				w.provider.Inject(home, c.faults[0])
 				w.wants("served at home after another rejection", w.mustServe("s", c.model) == home, false)
-				if rests := w.state(home).FableCooldown; rests < 59*time.Minute {
+				if rests := w.state(home).In(claude.FableScope).Cooldown; rests < 59*time.Minute {
 					t.Errorf("rests %v", rests)
 				}
 			})
@@ -151,7 +151,7 @@ func TestPollSentBeforeARejection(t *testing.T) {
 func (w *world) week(account string) float64 {
 	synctest.Wait()
 	state := w.state(account)
-	if used, known := state.Quota.Utilization(quota.SevenDay); known {
+	if used, known := state.Quota.Utilization(claude.SevenDay); known {
 		return used
 	}
 	return -1
@@ -245,7 +245,7 @@ func TestWhoIsPolled(t *testing.T) {
 		}
 		w.wants("polled", polled(), "a")
 		for _, s := range w.app.Pool("other") {
-			if used, known := s.Quota.Utilization(quota.FiveHour); !known || used != 0 {
+			if used, known := s.Quota.Utilization(claude.FiveHour); !known || used != 0 {
 				t.Errorf("the other pool knows %v, %v", used, known)
 			}
 		}

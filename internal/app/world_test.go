@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, runChild(path))
 		os.Exit(1)
 	}
+	if path := os.Getenv(saverPath); path != "" {
+		saveForEver(path)
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"shunt/internal/app"
+	"shunt/internal/family/claude"
 )
 
 // The windows of an account, in the order in which they are shown.
@@ -51,17 +52,15 @@ func standings(a *app.App, now time.Time) []standing {
 	for _, p := range a.Pool(providerName) {
 		s := standing{
 			name: p.Name, disabled: p.Disabled, unseen: p.Quota.Unseen(),
-			near: p.NearQuota, fableNear: p.Quota.Near(true, p.Soft),
-			rejected: p.Quota.Rejected(false, p.Soft), fableRejected: p.Quota.Rejected(true, p.Soft),
-			cooldown: p.Cooldown, cause: p.Cause.String(), fableCooldown: p.FableCooldown,
+			near: p.NearQuota, fableNear: p.Quota.Near(claude.FableScope, p.Soft),
+			rejected: p.Quota.Rejected("", p.Soft), fableRejected: p.Quota.Rejected(claude.FableScope, p.Soft),
+			cooldown: p.Cooldown, cause: p.Cause.String(), fableCooldown: p.In(claude.FableScope).Cooldown,
 		}
-		governing, weekly := p.Quota.Governing(false), p.Quota.Weekly(true)
-		shown := append(governing[:], weekly)
-		if weekly == governing[sevenDay] { // the Fable window is unknown
-			shown = governing[:]
-		}
-		for i, w := range shown {
+		for i, w := range [windows]int{fiveHour: claude.FiveHour, sevenDay: claude.SevenDay, fableWindow: claude.Fable} {
 			g := &s.windows[i]
+			if i == fableWindow && !p.Quota.Governing(claude.FableScope).Has(w) { // its utilization is unknown
+				continue
+			}
 			g.used, g.known = p.Quota.Utilization(w)
 			g.soft, g.rejected = p.Soft[w], p.Quota.Status(w) == "rejected"
 			if reset, ok := p.Quota.Reset(w); ok {

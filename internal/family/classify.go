@@ -71,11 +71,12 @@ func (f *Family) ClassifyStatus(r Response) Class {
 // classify429 prefers what the windows say to what the aggregate says (QUO-4).
 func (f *Family) classify429(r *Response) Class {
 	class, named := Throttled, false
-	for i, w := range r.Quota.Windows {
+	for i, window := range f.Windows.Windows() {
+		w := &r.Quota.Windows[i]
 		named = named || w.Status != ""
 		switch {
 		case w.Status != statusRejected:
-		case f.WindowScopes[i] != "" && f.WindowScopes[i] == r.Scope:
+		case window.Scope != "" && window.Scope == r.Scope:
 			if class == Throttled {
 				class = ScopeRejected
 			}

@@ -26,9 +26,9 @@ type Family struct {
 	// HeaderItems are what a request with a token must have in its header (WIRE-1).
 	HeaderItems []HeaderItem
 
-	// WindowScopes are the scopes of the provider's quota windows.
-	WindowScopes []quota.Scope
-	// ScopeOf returns the scope of requests for an upstream model.
+	// Windows are the quota windows that the provider reports.
+	Windows *quota.Table
+	// ScopeOf returns the scope of requests for an upstream model (SEL-4).
 	ScopeOf func(model string) quota.Scope
 	// Quota returns what the header of a response reports about the account's quota (QUO-1).
 	Quota func(h http.Header) quota.Signal

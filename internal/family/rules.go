@@ -100,7 +100,7 @@ func (r Rules) With(c Class, rule Rule) Rules {
 var Standard = Rules{
 	Success:             {Event: pool.Success, Then: Relay},
 	Relayed:             {Then: Relay},
-	ScopeRejected:       {Event: pool.FableRejected, Cooldown: Cooldown{60 * time.Second, time.Second, time.Hour}, Then: NextAccount, Messages: true},
+	ScopeRejected:       {Event: pool.ScopeRejected, Cooldown: Cooldown{60 * time.Second, time.Second, time.Hour}, Then: NextAccount, Messages: true},
 	Rejected:            {Event: pool.Rejected, Cooldown: Cooldown{60 * time.Second, time.Second, time.Hour}, Then: NextAccount, Messages: true},
 	Throttled:           {Event: pool.Throttled, Cooldown: Cooldown{0, time.Second, 300 * time.Second}, Then: WaitOrMove, Messages: true},
 	Unauthorized:        {Event: pool.Unauthorized, Cooldown: Fixed(300 * time.Second), Then: RefreshFirst},

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"shunt/internal/clock"
 	"shunt/internal/identity"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
@@ -16,7 +15,7 @@ import (
 func crowd(n int, now time.Time) []pool.Member {
 	members := make([]pool.Member, n)
 	for i := range members {
-		var h pool.Health
+		h := pool.NewHealth(pool.Tables["claude"])
 		if i%5 != 0 {
 			var sig quota.Signal
 			for w := range sig.Windows {
@@ -27,7 +26,7 @@ func crowd(n int, now time.Time) []pool.Member {
 			}
 			event := pool.Success
 			if i%7 == 0 {
-				sig.Windows[quota.FiveHour].Status, event = "rejected", pool.Rejected
+				sig.Windows[pool.FiveHour].Status, event = "rejected", pool.Rejected
 			}
 			h = pool.Observe(h, pool.Outcome{Sent: now, Signal: sig, Event: event, Cooldown: time.Minute}, anySoft, now)
 		}
@@ -39,7 +38,7 @@ func crowd(n int, now time.Time) []pool.Member {
 }
 
 // anyCaps exclude nobody, and have to be looked at all the same.
-var anyCaps = quota.Caps{At: quota.Thresholds{1, 1, 1}, Set: quota.Of(quota.FiveHour, quota.SevenDay)}
+var anyCaps = quota.Caps{At: quota.Thresholds{1, 1, 1}, Set: quota.Of(pool.FiveHour, pool.SevenDay)}
 
 var anySoft = quota.Thresholds{0.8, 0.8, 0.8}
 
@@ -66,7 +65,7 @@ func BenchmarkOrder(b *testing.B) {
 }
 
 func BenchmarkRequest(b *testing.B) {
-	r := pool.NewRegistry(clock.Clock{})
+	r := pool.NewTestRegistry()
 	p := r.Pool("claude")
 	var accounts []pool.Account
 	for _, m := range crowd(20, time.Now()) {

@@ -1,16 +1,13 @@
 package pool
 
-import (
-	"shunt/internal/identity"
-	"shunt/internal/quota"
-)
+import "shunt/internal/quota"
 
-// Export is the quota of every identity about which something is known, for a life after this process (QUO-31).
-func (r *Registry) Export() map[identity.Key]quota.Record {
+// Export returns the quota of every identity about which something is known, for the next process (QUO-31).
+func (r *Registry) Export() Quotas {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.clock.Now()
-	records := make(map[identity.Key]quota.Record, len(r.health))
+	records := make(Quotas, len(r.health))
 	for key, h := range r.health {
 		state := h.Quota
 		state.Expire(now)
@@ -21,12 +18,12 @@ func (r *Registry) Export() map[identity.Key]quota.Record {
 	return records
 }
 
-// Import takes in what a process before this one knew (QUO-34). It is called before the first selection.
-func (r *Registry) Import(records map[identity.Key]quota.Record) {
+// Import restores the quota that an earlier process exported (QUO-34). Call it before the first selection.
+func (r *Registry) Import(records Quotas) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.clock.Now()
 	for key, record := range records {
-		r.healthOf(key).Quota = quota.Import(record, now)
+		r.healthOf(key).Quota = quota.Import(r.tables[key.Family()], record, now)
 	}
 }

@@ -7,20 +7,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"shunt/internal/clock"
 	"shunt/internal/identity"
 	"shunt/internal/pool"
-	"shunt/internal/quota"
 )
 
 // QUO-31: quota is carried to the next process, of accounts about which something is known; nothing else is.
 func TestExportImport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		before := pool.NewRegistry(clock.Clock{})
+		before := pool.NewTestRegistry()
 		p := before.Pool("claude")
 		p.Configure(accounts("a", "b", "c", "d"), pool.Policy{RampInitial: 1})
 		rejection := reading(1, 2*time.Hour)
-		rejection.Signal.Windows[quota.FiveHour].Status = "rejected"
+		rejection.Signal.Windows[pool.FiveHour].Status = "rejected"
 		rejection.Event, rejection.Cooldown = pool.Rejected, time.Hour
 		p.Observe(account("a").Key, rejection)
 		p.Observe(account("b").Key, failure)
@@ -40,12 +38,12 @@ func TestExportImport(t *testing.T) {
 			t.Errorf("exported %v, want %v: the others have nothing to tell, or no more", names, want)
 		}
 
-		after := pool.NewRegistry(clock.Clock{})
+		after := pool.NewTestRegistry()
 		after.Import(records)
 		q := after.Pool("claude")
 		q.Configure(accounts("a", "b", "c", "d"), pool.Policy{})
 		s := q.Snapshot()[0]
-		if u, ok := s.Quota.Utilization(quota.FiveHour); !ok || u != 1 || s.Group != pool.OverHard {
+		if u, ok := s.Quota.Utilization(pool.FiveHour); !ok || u != 1 || s.Group != pool.OverHard {
 			t.Errorf("a: utilization %v, %v, %v", u, ok, s.Group)
 		}
 		if s.Cooldown != 0 || s.Paused || s.Requests != 0 || s.InFlight != 0 {
@@ -64,11 +62,11 @@ func TestExportImport(t *testing.T) {
 // QUO-34: what is carried over is expired before anyone reads it.
 func TestImportExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		before := pool.NewRegistry(clock.Clock{})
+		before := pool.NewTestRegistry()
 		before.Pool("claude").Observe(account("a").Key, reading(1, time.Hour))
 		records := before.Export()
 		time.Sleep(time.Hour)
-		after := pool.NewRegistry(clock.Clock{})
+		after := pool.NewTestRegistry()
 		after.Import(records)
 		if left := after.Export(); len(left) != 0 {
 			t.Errorf("left: %v", left)

@@ -23,18 +23,19 @@ type Place struct {
 	By    By     // what puts it behind the one before it
 
 	Priority int
-	Headroom float64 // seconds; may be infinite; of a near one with a plan, that to the hard threshold (STR-5)
-	Rejected bool    // by the provider (SEL-5)
-	Windows  [quota.Windows]WindowPlace
+	Headroom float64       // seconds; may be infinite; of a near one with a plan, that to the hard threshold (STR-5)
+	Rejected bool          // by the provider (SEL-5)
+	Windows  []WindowPlace // in the order of the account's table
 
 	Cooldown    time.Duration // what is left of it; zero = not cooled
-	Cause       Event
+	Cause       Cause
 	CappedUntil time.Time // zero = not capped
 	Denied      bool      // its ramp admits no request at this moment (RMP-2)
 }
 
 // WindowPlace is one quota window in a decision.
 type WindowPlace struct {
+	Window      quota.Window
 	Governs     bool // its threshold and headroom count for the request (SEL-4)
 	Utilization float64
 	Known       bool // the utilization
@@ -51,7 +52,7 @@ type By string
 
 // What orders candidates, from the first that counts to the last (SEL-3, SEL-10).
 const (
-	ByAdvisor  By = "advisor" // the one before it has a Fable week that the request may use (SEL-4b)
+	ByAdvisor  By = "advisor" // the one before it is free in the scope of the request's tools (SEL-4b)
 	ByLead     By = "lead"    // the one before it leads
 	ByGroup    By = "group"
 	ByOwn      By = "own"      // the one before it is the session's own (FO-15)
@@ -136,22 +137,21 @@ func (r *Ranked) explained(q *Query, now time.Time) Place {
 		Name: m.Name, Key: m.Key, Group: r.Group, Why: r.Why(),
 		Priority: m.Priority,
 		Headroom: m.headroom(&state, r.Group, q, now),
-		Rejected: state.Rejected(q.Fable, m.Soft),
+		Rejected: state.Rejected(q.Scope, m.Soft),
 		Denied:   !m.Health.ramp.admits(q.Policy.RampInitial, now),
 	}
-	p.CappedUntil, _ = state.Capped(q.Fable, m.Caps)
-	p.Cooldown, p.Cause = m.Health.left(q.Fable, now)
-	for w := range quota.Window(quota.Windows) {
+	p.CappedUntil, _ = state.Capped(q.Scope, m.Caps)
+	p.Cooldown, p.Cause = m.Health.left(q.Scope, now)
+	governing := state.Governing(q.Scope)
+	for w, window := range state.Table().Windows() {
 		x := WindowPlace{
+			Window: window, Governs: governing.Has(w),
 			Soft: m.Soft[w], Cap: m.Caps.At[w], HasCap: m.Caps.Set.Has(w),
 			Status: state.Status(w), Headroom: state.WindowHeadroom(w, m.Soft[w], now),
 		}
 		x.Utilization, x.Known = state.Utilization(w)
 		x.Reset, _ = state.Reset(w)
-		p.Windows[w] = x
-	}
-	for _, w := range state.Governing(q.Fable) {
-		p.Windows[w].Governs = true
+		p.Windows = append(p.Windows, x)
 	}
 	return p
 }

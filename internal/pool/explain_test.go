@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"shunt/internal/clock"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
 )
@@ -17,7 +16,7 @@ import (
 // reading is a response that says how much of the five-hour window is used and when it resets.
 func reading(used float64, reset time.Duration) pool.Outcome {
 	o := pool.Outcome{Sent: time.Now()}
-	o.Signal.Windows[quota.FiveHour] = quota.WindowSignal{Utilization: used, HasUtilization: true, Reset: time.Now().Add(reset), Status: "allowed"}
+	o.Signal.Windows[pool.FiveHour] = quota.WindowSignal{Utilization: used, HasUtilization: true, Reset: time.Now().Add(reset), Status: "allowed"}
 	return o
 }
 
@@ -33,12 +32,12 @@ func lines(e pool.Explanation) []string {
 // SEL-32: each candidate in its place, with what put it there, and who is out of the list for which reason.
 func TestExplain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := pool.NewRegistry(clock.Clock{}).Pool("claude")
+		p := pool.NewTestRegistry().Pool("claude")
 		all := accounts("home", "wide", "tight", "dear", "near", "over", "soon", "late", "off", "paused", "capped")
 		for i := range all {
 			a := &all[i]
 			a.Soft = quota.Thresholds{0.8, 0.8, 0.8}
-			a.Caps = quota.Caps{At: quota.Thresholds{0.99, 0, 0}, Set: quota.Of(quota.FiveHour)}
+			a.Caps = quota.Caps{At: quota.Thresholds{0.99, 0, 0}, Set: quota.Of(pool.FiveHour)}
 			switch a.Name {
 			case "dear":
 				a.Priority = 1
@@ -82,8 +81,9 @@ func TestExplain(t *testing.T) {
 		if want := 0.1*7200/0.85 - 3*3600; math.Abs(near.Headroom-want) > 1e-6 || near.Rejected || near.Cooldown != 0 || !near.CappedUntil.IsZero() || near.Denied {
 			t.Errorf("near: %+v", near)
 		}
-		five := near.Windows[quota.FiveHour]
+		five := near.Windows[pool.FiveHour]
 		wantWindow := pool.WindowPlace{
+			Window:  pool.Tables["claude"].Windows()[pool.FiveHour],
 			Governs: true, Utilization: 0.85, Known: true, Reset: time.Now().Add(3 * time.Hour), Status: "allowed",
 			Soft: 0.8, Cap: 0.99, HasCap: true, Headroom: math.Inf(-1),
 		}
@@ -94,13 +94,13 @@ func TestExplain(t *testing.T) {
 		if five != wantWindow {
 			t.Errorf("got  %+v\nwant %+v", five, wantWindow)
 		}
-		if w := near.Windows; !w[quota.SevenDay].Governs || w[quota.Fable].Governs || w[quota.SevenDay].Known {
+		if w := near.Windows; !w[pool.SevenDay].Governs || w[pool.FableWeek].Governs || w[pool.SevenDay].Known {
 			t.Errorf("windows %+v", w)
 		}
 		if tight := e.Places[2]; math.Abs(tight.Headroom-(0.2*3600/0.6-4*3600)) > 1e-6 {
 			t.Errorf("headroom %v", tight.Headroom)
 		}
-		if late := e.Places[7]; late.Cooldown != 30*time.Second || late.Cause != pool.ServerError {
+		if late := e.Places[7]; late.Cooldown != 30*time.Second || late.Cause.Event != pool.ServerError {
 			t.Errorf("cooled for %v because of %v", late.Cooldown, late.Cause)
 		}
 		if capped := e.Places[10]; !capped.CappedUntil.Equal(time.Now().Add(2 * time.Hour)) {
@@ -114,7 +114,7 @@ func TestExplainWithoutAPlan(t *testing.T) {
 	p := poolOf(accounts("a", "b", "c", "d")...)
 	for name, days := range map[string]time.Duration{"b": 2, "c": 3} {
 		o := pool.Outcome{Sent: time.Now()}
-		o.Signal.Windows[quota.SevenDay] = quota.WindowSignal{Reset: time.Now().Add(days * 24 * time.Hour)}
+		o.Signal.Windows[pool.SevenDay] = quota.WindowSignal{Reset: time.Now().Add(days * 24 * time.Hour)}
 		p.Observe(account(name).Key, o)
 	}
 	e := p.Explain(pool.Request{})

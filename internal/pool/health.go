@@ -1,14 +1,15 @@
 package pool
 
 import (
+	"slices"
 	"time"
 
 	"shunt/internal/identity"
 	"shunt/internal/quota"
 )
 
-// Health is the live state of one identity: its quota, its cooldowns and its counters. It is a plain value; the zero
-// value is an identity that nothing is known about.
+// Health is the live state of one identity: its quota, its cooldowns and its counters. It is a plain value. Make one with
+// [NewHealth]: the zero value has no quota windows.
 type Health struct {
 	Quota     quota.State
 	Requests  uint64    // how often it was chosen
@@ -29,22 +30,25 @@ type Health struct {
 	cleared         time.Time // when an operator last cleared it (FO-13); zero = never
 }
 
+// NewHealth returns the health of an identity about which nothing is known, of the family that has the table.
+func NewHealth(t *quota.Table) Health { return Health{Quota: quota.NewState(t)} }
+
 // Cooldowns are kept apart by what can end them early, so that the end of one never takes another with it.
 type cooldownKind uint8
 
 const (
 	ofQuota      cooldownKind = iota // a newer reading (FO-12)
-	ofFable                          // the same, and it holds for Fable requests only
 	ofCredential                     // a changed credential (TOK-7)
 	ofTrouble                        // nothing but time and success
+	ofScope                          // as of quota, but for one scope only: the first of the table's; the others follow
 
-	cooldownKinds = iota
+	cooldownKinds = ofScope + quota.MaxWindows
 )
 
 type cooldown struct {
 	until time.Time
 	set   time.Time
-	cause Event
+	cause Cause
 	named quota.Set // the windows of a quota rejection
 }
 
@@ -56,7 +60,7 @@ const (
 	None          Event = iota // nothing beyond what the headers say
 	Success                    // a 2xx
 	Rejected                   // out of quota, for every model
-	FableRejected              // out of quota for Fable requests only
+	ScopeRejected              // out of quota for the models of one scope only
 	Throttled                  // a plain 429
 	Unauthorized               // a 401
 	Forbidden                  // a 403 that refuses the credential
@@ -68,10 +72,10 @@ const (
 	LoginNeeded                // no usable credential until a person logs in
 )
 
-// String is the event's name in logs and snapshots; empty for None.
+// String returns the event's name in logs and snapshots; empty for None.
 func (e Event) String() string {
 	return [...]string{
-		"", "success", "rejected", "fable_rejected", "throttled", "unauthorized", "forbidden", "overloaded",
+		"", "success", "rejected", "scope_rejected", "throttled", "unauthorized", "forbidden", "overloaded",
 		"server_error", "transport", "host_down", "unresolved", "login_needed",
 	}[e]
 }
@@ -88,12 +92,13 @@ func (e Event) isDoubtful() bool { return e == ServerError || e == Transport }
 // mean that: the provider's own check may be at fault, until another account serves the same request.
 func (e Event) refusesCredential() bool { return e == Forbidden || e == LoginNeeded }
 
+// isQuota reports whether the cooldown follows from a quota rejection.
+func (k cooldownKind) isQuota() bool { return k == ofQuota || k >= ofScope }
+
 func (e Event) kind() cooldownKind {
 	switch e {
-	case Rejected:
+	case Rejected, ScopeRejected:
 		return ofQuota
-	case FableRejected:
-		return ofFable
 	case Unauthorized, Forbidden, Unresolved, LoginNeeded:
 		return ofCredential
 	default:
@@ -101,13 +106,29 @@ func (e Event) kind() cooldownKind {
 	}
 }
 
+// Cause is why an identity cools down.
+type Cause struct {
+	Event
+	Scope quota.Scope // of a ScopeRejected
+}
+
+// String returns the cause's name in logs and snapshots, that of its event or SCOPE_rejected.
+func (c Cause) String() string {
+	if c.Event == ScopeRejected {
+		return string(c.Scope) + "_rejected"
+	}
+	return c.Event.String()
+}
+
 // Outcome is the result of one attempt.
 type Outcome struct {
-	Sent     time.Time    // when the request went out
-	Fable    bool         // it was a Fable request
-	Signal   quota.Signal // the quota headers of the response, whatever its status
-	Event    Event
-	Cooldown time.Duration // how long the event cools the account, clamped by the caller
+	Sent   time.Time    // when the request was sent
+	Scope  quota.Scope  // of the request
+	Signal quota.Signal // the quota headers of the response, whatever its status
+	Event  Event
+	// RejectedScope is the scope that a ScopeRejected says is out of quota.
+	RejectedScope quota.Scope
+	Cooldown      time.Duration // how long the event cools the account, clamped by the caller
 }
 
 // Observe is the health after an outcome that became known at now. Soft are the thresholds that decide whether a newer
@@ -152,7 +173,7 @@ func (h *Health) pace(soft quota.Thresholds, now time.Time) {
 		return
 	}
 	var paced quota.Set
-	for w := range quota.Window(quota.Windows) {
+	for w := range h.Quota.Table().Windows() {
 		if h.Quota.OverPace(w, h.paced.Has(w), soft[w], now) {
 			paced |= quota.Of(w)
 		}
@@ -170,9 +191,10 @@ func (h *Health) unpace(soft quota.Thresholds, now time.Time) {
 
 // overPace reports whether the pace of a governing window makes the identity near its quota (SEL-22, STR-5). State is its
 // quota, expired.
-func (h *Health) overPace(state *quota.State, fable bool, soft quota.Thresholds, now time.Time) bool {
-	for _, w := range state.Governing(fable) {
-		if state.OverPace(w, h.paced.Has(w), soft[w], now) {
+func (h *Health) overPace(state *quota.State, scope quota.Scope, soft quota.Thresholds, now time.Time) bool {
+	governing := state.Governing(scope)
+	for w := range state.Table().Windows() {
+		if governing.Has(w) && state.OverPace(w, h.paced.Has(w), soft[w], now) {
 			return true
 		}
 	}
@@ -181,8 +203,9 @@ func (h *Health) overPace(state *quota.State, fable bool, soft quota.Thresholds,
 
 // believe ends the cooldowns of rejections that newer readings speak against (FO-12).
 func (h *Health) believe(soft quota.Thresholds) {
-	for _, kind := range [...]cooldownKind{ofQuota, ofFable} {
-		if c := &h.cooldowns[kind]; h.Quota.Refutes(c.named, c.set, soft) {
+	for kind := range h.cooldowns {
+		c := &h.cooldowns[kind]
+		if !c.set.IsZero() && cooldownKind(kind).isQuota() && h.Quota.Refutes(c.named, c.set, soft) {
 			*c = cooldown{}
 		}
 	}
@@ -197,7 +220,7 @@ func (h *Health) succeed(o *Outcome) {
 	}
 	for kind := range h.cooldowns {
 		c := &h.cooldowns[kind]
-		if c.set.Before(o.Sent) && (cooldownKind(kind) != ofFable || o.Fable) {
+		if c.set.Before(o.Sent) && c.concerns(o.Scope) {
 			*c = cooldown{}
 		}
 	}
@@ -206,16 +229,29 @@ func (h *Health) succeed(o *Outcome) {
 	}
 }
 
+// causeOf returns the kind of cooldown that an outcome sets, and its cause. An account that has no window of the rejected scope
+// cools down as a whole.
+func (h *Health) causeOf(o *Outcome) (cooldownKind, Cause) {
+	if o.Event != ScopeRejected {
+		return o.Event.kind(), Cause{Event: o.Event}
+	}
+	i := slices.Index(h.Quota.Table().Scopes(), o.RejectedScope)
+	if i < 0 {
+		return ofQuota, Cause{Event: Rejected}
+	}
+	return ofScope + cooldownKind(i), Cause{ScopeRejected, o.RejectedScope}
+}
+
 func (h *Health) cool(o *Outcome, now time.Time) {
-	kind := o.Event.kind()
+	kind, cause := h.causeOf(o)
 	if kind == ofCredential && o.Sent.Before(h.credentialSince) {
 		return // it was said of a credential that is gone by now (TOK-7)
 	}
 	if o.Event.refusesCredential() {
 		h.refused = now
 	}
-	fresh := cooldown{until: now.Add(o.Cooldown), set: now, cause: o.Event}
-	if kind == ofQuota || kind == ofFable {
+	fresh := cooldown{until: now.Add(o.Cooldown), set: now, cause: cause}
+	if kind.isQuota() {
 		fresh.named = o.Signal.Rejected()
 		if relief, ok := h.Quota.Relief(fresh.named, now); ok && relief.Before(fresh.until) {
 			fresh.until = relief // FO-12
@@ -277,7 +313,7 @@ func (h *Health) confirm(d doubt) {
 	if !c.until.Before(d.until) {
 		return
 	}
-	c.until, c.cause = d.until, d.event
+	c.until, c.cause = d.until, Cause{Event: d.event}
 	if c.set.Before(d.at) {
 		c.set = d.at
 	}
@@ -301,15 +337,26 @@ func (h *Health) clear(now time.Time) {
 
 // CooledUntil is when the identity recovers for a request, and what it recovers from; the zero time if it is not
 // cooled (SEL-8).
-func (h *Health) CooledUntil(fable bool, now time.Time) (time.Time, Event) {
+func (h *Health) CooledUntil(scope quota.Scope, now time.Time) (time.Time, Cause) {
 	var last cooldown
-	for kind := range h.cooldowns {
-		c := &h.cooldowns[kind]
-		if c.ahead(now) && c.until.After(last.until) && (cooldownKind(kind) != ofFable || fable) {
+	cooldowns := h.possible()
+	for kind := range cooldowns {
+		c := &cooldowns[kind]
+		if c.ahead(now) && c.until.After(last.until) && c.concerns(scope) {
 			last = *c
 		}
 	}
 	return last.until, last.cause
+}
+
+// possible returns the cooldowns of the kinds that the identity can have, by kind.
+func (h *Health) possible() []cooldown {
+	return h.cooldowns[:int(ofScope)+len(h.Quota.Table().Scopes())]
+}
+
+// concerns reports whether the cooldown holds for requests of a scope.
+func (c *cooldown) concerns(scope quota.Scope) bool {
+	return c.cause.Event != ScopeRejected || c.cause.Scope == scope
 }
 
 func (c *cooldown) ahead(now time.Time) bool { return c.until.After(now) }

@@ -23,8 +23,14 @@ func fail(when time.Duration, e Event, cooldown time.Duration) step {
 	return step{when, Outcome{Sent: at(when - time.Second), Event: e, Cooldown: cooldown}}
 }
 
-func succeed(when, sent time.Duration, fable bool) step {
-	return step{when, Outcome{Sent: at(sent), Event: Success, Fable: fable}}
+func failFable(cooldown time.Duration) step {
+	s := fail(0, ScopeRejected, cooldown)
+	s.RejectedScope = Fable
+	return s
+}
+
+func succeed(when, sent time.Duration, scope quota.Scope) step {
+	return step{when, Outcome{Sent: at(sent), Event: Success, Scope: scope}}
 }
 
 // saying adds quota headers to a step.
@@ -39,7 +45,7 @@ func (s step) saying(parts ...quota.Signal) step {
 	return s
 }
 
-func rejects(w quota.Window, reset time.Duration) quota.Signal {
+func rejects(w int, reset time.Duration) quota.Signal {
 	var sig quota.Signal
 	sig.Windows[w] = quota.WindowSignal{Status: "rejected"}
 	if reset != 0 {
@@ -48,21 +54,21 @@ func rejects(w quota.Window, reset time.Duration) quota.Signal {
 	return sig
 }
 
-func uses(w quota.Window, u float64) quota.Signal {
+func uses(w int, u float64) quota.Signal {
 	var sig quota.Signal
 	sig.Windows[w] = quota.WindowSignal{Utilization: u, HasUtilization: true}
 	return sig
 }
 
 // reading is a response that says how much of a window is used and nothing else.
-func reading(when, sent time.Duration, w quota.Window, u float64) step {
+func reading(when, sent time.Duration, w int, u float64) step {
 	return step{when, Outcome{Sent: at(sent), Signal: uses(w, u)}}
 }
 
 // What a history of outcomes leaves of an identity's cooldown.
 func TestCooldowns(t *testing.T) {
 	const s, m, h = time.Second, time.Minute, time.Hour
-	const five, seven, fable = quota.FiveHour, quota.SevenDay, quota.Fable
+	const five, seven, fable = FiveHour, SevenDay, FableWeek
 	aggregate := fail(0, Rejected, m).saying(uses(five, 1), uses(seven, 0.5))
 	aggregate.Signal.Status = "rejected"
 	tests := []struct {
@@ -75,10 +81,10 @@ func TestCooldowns(t *testing.T) {
 		{"SEL-9: nothing happened", nil, 0, 0, None},
 		{"an answer that is none of the account's business", []step{fail(0, None, m)}, 0, 0, None},
 		{"a server error", []step{fail(0, ServerError, 30*s)}, 30 * s, 30 * s, ServerError},
-		{"SEL-8: a Fable rejection", []step{fail(0, FableRejected, m).saying(rejects(fable, 0))}, 0, m, None},
+		{"SEL-8: a Fable rejection", []step{failFable(m).saying(rejects(fable, 0))}, 0, m, None},
 		{
 			"SEL-8: the later of two for Fable",
-			[]step{fail(0, FableRejected, m).saying(rejects(fable, 0)), fail(0, ServerError, 30*s)},
+			[]step{failFable(m).saying(rejects(fable, 0)), fail(0, ServerError, 30*s)},
 			30 * s, m, ServerError,
 		},
 		{"FO-3: a shorter one after it", []step{fail(0, ServerError, 30*s), fail(s, Overloaded, 5*s)}, 30 * s, 30 * s, ServerError},
@@ -86,28 +92,28 @@ func TestCooldowns(t *testing.T) {
 		{"FO-3: of another kind", []step{fail(0, Unauthorized, 300*s), fail(s, Overloaded, 5*s)}, 300 * s, 300 * s, Unauthorized},
 		{"one after it is over", []step{fail(0, ServerError, 30*s), fail(30*s, Overloaded, 5*s)}, 35 * s, 35 * s, Overloaded},
 
-		{"FO-2: a later request's success", []step{fail(0, Rejected, h), succeed(2*s, s, false)}, 0, 0, None},
-		{"FO-2: an earlier request's success", []step{fail(2*s, Rejected, m), succeed(3*s, s, false)}, m + 2*s, m + 2*s, Rejected},
-		{"FO-2: sent in the same instant", []step{fail(2*s, Rejected, m), succeed(3*s, 2*s, false)}, m + 2*s, m + 2*s, Rejected},
+		{"FO-2: a later request's success", []step{fail(0, Rejected, h), succeed(2*s, s, NoScope)}, 0, 0, None},
+		{"FO-2: an earlier request's success", []step{fail(2*s, Rejected, m), succeed(3*s, s, NoScope)}, m + 2*s, m + 2*s, Rejected},
+		{"FO-2: sent in the same instant", []step{fail(2*s, Rejected, m), succeed(3*s, 2*s, NoScope)}, m + 2*s, m + 2*s, Rejected},
 		{
 			"FO-2: sent between two",
-			[]step{fail(0, ServerError, 30*s), fail(2*s, Overloaded, 5*s), succeed(3*s, s, false)},
+			[]step{fail(0, ServerError, 30*s), fail(2*s, Overloaded, 5*s), succeed(3*s, s, NoScope)},
 			30 * s, 30 * s, ServerError,
 		},
 		{
 			"FO-2: sent between two of different kinds",
-			[]step{fail(0, Rejected, m), fail(2*s, Overloaded, 5*s), succeed(3*s, s, false)},
+			[]step{fail(0, Rejected, m), fail(2*s, Overloaded, 5*s), succeed(3*s, s, NoScope)},
 			7 * s, 7 * s, Overloaded,
 		},
-		{"FO-2: another model's success", []step{fail(0, FableRejected, m), succeed(2*s, s, false)}, 0, m, None},
-		{"FO-2: a Fable success", []step{fail(0, FableRejected, m), succeed(2*s, s, true)}, 0, 0, None},
-		{"FO-2: a Fable success ends the account's too", []step{fail(0, ServerError, 30*s), succeed(2*s, s, true)}, 0, 0, None},
+		{"FO-2: another model's success", []step{failFable(m), succeed(2*s, s, NoScope)}, 0, m, None},
+		{"FO-2: a Fable success", []step{failFable(m), succeed(2*s, s, Fable)}, 0, 0, None},
+		{"FO-2: a Fable success ends the account's too", []step{fail(0, ServerError, 30*s), succeed(2*s, s, Fable)}, 0, 0, None},
 
 		{"FO-12: not past the reset", []step{fail(0, Rejected, h).saying(rejects(five, 10*s))}, 10 * s, 10 * s, Rejected},
 		{"FO-12: not past a sub-second reset", []step{fail(0, Rejected, h).saying(rejects(five, 1500*time.Millisecond))}, 1500 * time.Millisecond, 1500 * time.Millisecond, Rejected},
 		{"FO-12: the last of two resets", []step{fail(0, Rejected, h).saying(rejects(five, 10*s), rejects(seven, 20*s))}, 20 * s, 20 * s, Rejected},
 		{"FO-12: one of two resets unknown", []step{fail(0, Rejected, m).saying(rejects(five, 10*s), rejects(seven, 0))}, m, m, Rejected},
-		{"FO-12: Fable's reset", []step{fail(0, FableRejected, h).saying(rejects(fable, 10*s))}, 0, 10 * s, None},
+		{"FO-12: Fable's reset", []step{failFable(h).saying(rejects(fable, 10*s))}, 0, 10 * s, None},
 		{"FO-12: a reset that has passed says nothing", []step{fail(0, Rejected, m).saying(rejects(five, -s))}, m, m, Rejected},
 		{
 			"FO-12: a throttle has no window",
@@ -118,7 +124,7 @@ func TestCooldowns(t *testing.T) {
 		{"FO-12: a reading asked for before", []step{fail(0, Rejected, m).saying(rejects(five, 0)), reading(9*s, -s, five, 0.7)}, m, m, Rejected},
 		{"FO-12: a reading at the threshold", []step{fail(0, Rejected, m).saying(rejects(five, 0)), reading(9*s, s, five, 0.8)}, m, m, Rejected},
 		{"FO-12: a reading of another window", []step{fail(0, Rejected, m).saying(rejects(five, 0)), reading(9*s, s, seven, 0.1)}, m, m, Rejected},
-		{"FO-12: a reading of Fable's", []step{fail(0, FableRejected, m).saying(rejects(fable, 0)), reading(9*s, s, fable, 0.1)}, 0, 0, None},
+		{"FO-12: a reading of Fable's", []step{failFable(m).saying(rejects(fable, 0)), reading(9*s, s, fable, 0.1)}, 0, 0, None},
 		{
 			"FO-12: what has ended stays ended",
 			[]step{fail(0, Rejected, m).saying(rejects(five, 0)), reading(9*s, s, five, 0.7), reading(10*s, 9*s, five, 0.9)},
@@ -157,22 +163,22 @@ func TestCooldowns(t *testing.T) {
 		{"QUO-5: a 529's reset does not shorten", []step{fail(0, Overloaded, 5*s).saying(rejects(five, s))}, 5 * s, 5 * s, Overloaded},
 	}
 	for _, tt := range tests {
-		var h Health
+		h := *newHealth()
 		now := at(0)
 		for _, s := range tt.steps {
 			now = at(s.at)
 			h = Observe(h, s.Outcome, soft, now)
 		}
-		for fable, want := range map[bool]time.Duration{false: tt.until, true: tt.fable} {
-			until, cause := h.CooledUntil(fable, now)
+		for scope, want := range map[quota.Scope]time.Duration{NoScope: tt.until, Fable: tt.fable} {
+			until, cause := h.CooledUntil(scope, now)
 			if got := max(0, until.Sub(noon)); got != want {
-				t.Errorf("%s (Fable %v): cooled until +%v, want +%v", tt.name, fable, got, want)
+				t.Errorf("%s (scope %q): cooled until +%v, want +%v", tt.name, scope, got, want)
 			}
-			if !fable && cause != tt.cause {
+			if scope == NoScope && cause.Event != tt.cause {
 				t.Errorf("%s: cause %v, want %v", tt.name, cause, tt.cause)
 			}
 		}
-		if until, _ := h.CooledUntil(false, at(tt.until)); !until.IsZero() {
+		if until, _ := h.CooledUntil(NoScope, at(tt.until)); !until.IsZero() {
 			t.Errorf("%s: still cooled when it is over", tt.name)
 		}
 	}
@@ -181,8 +187,8 @@ func TestCooldowns(t *testing.T) {
 // QUO-5, SEL-3: every outcome's headers are recorded, whatever the event.
 func TestEveryOutcomeIsRead(t *testing.T) {
 	for e := None; e <= LoginNeeded; e++ {
-		h := Observe(Health{}, fail(0, e, time.Second).saying(uses(quota.FiveHour, 0.3)).Outcome, soft, at(0))
-		if u, ok := h.Quota.Utilization(quota.FiveHour); !ok || u != 0.3 {
+		h := Observe(*newHealth(), fail(0, e, time.Second).saying(uses(FiveHour, 0.3)).Outcome, soft, at(0))
+		if u, ok := h.Quota.Utilization(FiveHour); !ok || u != 0.3 {
 			t.Errorf("%v: utilization %v, %v", e, u, ok)
 		}
 	}
@@ -193,16 +199,16 @@ func TestEveryOutcomeIsRead(t *testing.T) {
 func TestChangedCredential(t *testing.T) {
 	for e := Success + 1; e <= LoginNeeded; e++ {
 		ofCredential := e == Unauthorized || e == Forbidden || e == Unresolved || e == LoginNeeded
-		h := Observe(Health{}, fail(0, e, time.Minute).Outcome, soft, at(0))
+		h := Observe(*newHealth(), fail(0, e, time.Minute).Outcome, soft, at(0))
 		h.credentialChanged(at(10 * time.Second))
-		if until, _ := h.CooledUntil(true, at(10*time.Second)); until.IsZero() != ofCredential {
+		if until, _ := h.CooledUntil(Fable, at(10*time.Second)); until.IsZero() != ofCredential {
 			t.Errorf("%v: cooled until %v", e, until)
 		}
 		for sent, cools := range map[time.Duration]bool{9 * time.Second: !ofCredential, 10 * time.Second: true, 11 * time.Second: true} {
-			h := Health{}
+			h := *newHealth()
 			h.credentialChanged(at(10 * time.Second))
 			h = Observe(h, Outcome{Sent: at(sent), Event: e, Cooldown: time.Minute}, soft, at(20*time.Second))
-			if until, _ := h.CooledUntil(true, at(20*time.Second)); until.IsZero() == cools {
+			if until, _ := h.CooledUntil(Fable, at(20*time.Second)); until.IsZero() == cools {
 				t.Errorf("%v of a request sent at %v: cooled until %v", e, sent, until)
 			}
 		}

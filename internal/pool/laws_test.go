@@ -18,9 +18,12 @@ func moment(t *rapid.T, label string) time.Time {
 func outcomeOf(t *rapid.T) Outcome {
 	o := Outcome{
 		Sent:     moment(t, "sent"),
-		Fable:    rapid.Bool().Draw(t, "fable"),
+		Scope:    FableIf(rapid.Bool().Draw(t, "fable")),
 		Event:    Event(rapid.IntRange(int(None), int(LoginNeeded)).Draw(t, "event")),
 		Cooldown: time.Duration(rapid.IntRange(0, 240).Draw(t, "cooldown")) * time.Minute,
+	}
+	if o.Event == ScopeRejected {
+		o.RejectedScope = Fable
 	}
 	statuses := rapid.SampledFrom([]string{"", "", "allowed", "rejected"})
 	for w := range o.Signal.Windows {
@@ -38,7 +41,7 @@ func outcomeOf(t *rapid.T) Outcome {
 }
 
 func anyHealth(t *rapid.T) Health {
-	var h Health
+	h := *newHealth()
 	for range rapid.IntRange(0, 3).Draw(t, "outcomes") {
 		h = Observe(h, outcomeOf(t), soft, moment(t, "received"))
 	}
@@ -88,7 +91,7 @@ func anyMembers(t *rapid.T, least int) []Member {
 
 func anyQuery(t *rapid.T, members []Member) Query {
 	q := Query{
-		Request: Request{Fable: rapid.Bool().Draw(t, "fable"), Advisor: rapid.Bool().Draw(t, "advisor")}, Policy: policyOf(t), Turn: rapid.Uint64Range(0, 9).Draw(t, "turn"),
+		Request: Request{Scope: FableIf(rapid.Bool().Draw(t, "fable")), ToolScope: FableIf(rapid.Bool().Draw(t, "advisor"))}, Policy: policyOf(t), Turn: rapid.Uint64Range(0, 9).Draw(t, "turn"),
 	}
 	if rapid.Bool().Draw(t, "has session") {
 		q.Session = SessionOf(rapid.StringMatching("[a-z]{3}").Draw(t, "session"))
@@ -115,12 +118,12 @@ func names(ranked []Ranked) []string {
 }
 
 // mayServe says in its own words who is in the list: enabled, unpaused and below every cap (SEL-11, CAP-2).
-func mayServe(m *Member, fable bool, now time.Time) bool {
+func mayServe(m *Member, scope quota.Scope, now time.Time) bool {
 	known := m.Health.Quota
 	known.Expire(now)
-	for w := range quota.Window(quota.Windows) {
+	for w := range quota.MaxWindows {
 		used, observed := known.Utilization(w)
-		counts := w != quota.Fable || fable
+		counts := w != FableWeek || scope == Fable
 		if observed && counts && m.Caps.Set.Has(w) && used >= m.Caps.At[w] {
 			return false
 		}
@@ -136,7 +139,7 @@ func TestLawEveryoneOnce(t *testing.T) {
 		q, now := anyQuery(t, members), moment(t, "now")
 		var want []string
 		for i := range members {
-			if m := &members[i]; mayServe(m, q.Fable, now) && !slices.Contains(q.Tried, m.Key) {
+			if m := &members[i]; mayServe(m, q.Scope, now) && !slices.Contains(q.Tried, m.Key) {
 				want = append(want, m.Name)
 			}
 		}
@@ -188,9 +191,9 @@ func TestLawLeadThenGroups(t *testing.T) {
 		}
 		// SEL-4b: those that are free for Fable requests too stand before all others, and only they lead.
 		eligible := func(r *Ranked) bool { return r.Group == Free }
-		if q.Advisor && !q.Fable {
+		if q.ToolScope == Fable && q.Scope != Fable {
 			fable := q
-			fable.Fable = true
+			fable.Scope = Fable
 			both := func(r Ranked) bool { return r.Group == Free && rank(r.Member, &fable, now).Group == Free }
 			if n := len(slices.DeleteFunc(slices.Clone(ranked), func(r Ranked) bool { return !both(r) })); n > 0 {
 				for i := range ranked {
@@ -216,7 +219,7 @@ func TestLawLeadThenGroups(t *testing.T) {
 			if r.Member.Key == q.Last {
 				last = r
 			}
-			if r.Member.Key == q.Advised && q.Advisor && !q.Fable {
+			if r.Member.Key == q.Advised && q.ToolScope == Fable && q.Scope != Fable {
 				advised = r
 			}
 		}
@@ -256,7 +259,7 @@ func TestLawHeadroomOrders(t *testing.T) {
 			if hard := q.Policy.hard(); r.Group == Near { // STR-5
 				limits = quota.Thresholds{hard, hard, hard}
 			}
-			return known.Headroom(q.Fable, limits, now)
+			return known.Headroom(q.Scope, limits, now)
 		}
 		for i := 1; i < len(ranked); i++ {
 			a, b := &ranked[i-1], &ranked[i]
@@ -300,10 +303,10 @@ func TestLawCooldownsNeverShorten(t *testing.T) {
 		if o.Event == Success {
 			o.Event = None
 		}
-		for _, fable := range []bool{false, true} {
-			before, _ := h.CooledUntil(fable, now)
+		for _, scope := range []quota.Scope{NoScope, Fable} {
+			before, _ := h.CooledUntil(scope, now)
 			observed := Observe(h, o, quota.Thresholds{}, now)
-			after, _ := observed.CooledUntil(fable, now)
+			after, _ := observed.CooledUntil(scope, now)
 			if after.Before(before) {
 				t.Fatalf("%v: until %v, then until %v", o.Event, before, after)
 			}
@@ -319,7 +322,7 @@ func TestLawCooled(t *testing.T) {
 		q, now := anyQuery(t, members), moment(t, "now")
 		q.Tried = nil
 		_, home := order(members, &q, now)
-		until := func(m *Member) time.Time { u, _ := m.Health.CooledUntil(q.Fable, now); return u }
+		until := func(m *Member) time.Time { u, _ := m.Health.CooledUntil(q.Scope, now); return u }
 		var cooled []*Member
 		for _, r := range Order(members, q, now) {
 			if r.Group == Cooling {
@@ -335,7 +338,7 @@ func TestLawCooled(t *testing.T) {
 		} else if i == 0 {
 			cooled = cooled[1:]
 		}
-		block := func(m *Member) bool { _, cause := m.Health.CooledUntil(q.Fable, now); return cause.isFault() }
+		block := func(m *Member) bool { _, cause := m.Health.CooledUntil(q.Scope, now); return cause.isFault() }
 		var first time.Time // of the block
 		for _, m := range cooled {
 			if block(m) && (first.IsZero() || until(m).Before(first)) {
@@ -346,7 +349,7 @@ func TestLawCooled(t *testing.T) {
 			if block(m) {
 				return first
 			}
-			if _, cause := m.Health.CooledUntil(q.Fable, now); cause.kind() == ofCredential {
+			if _, cause := m.Health.CooledUntil(q.Scope, now); cause.kind() == ofCredential {
 				return until(m).AddDate(1, 0, 0) // behind all others (ERR-2b)
 			}
 			return until(m)
@@ -372,7 +375,7 @@ func TestLawMovement(t *testing.T) {
 		salt := rapid.StringMatching("[a-z]{4}").Draw(t, "salt")
 		members := make([]Member, n)
 		for i := range members {
-			members[i] = NewMember(Account{Key: keyOf(fmt.Sprint(salt, i))}, &Health{})
+			members[i] = NewMember(Account{Key: keyOf(fmt.Sprint(salt, i))}, newHealth())
 		}
 		const sessions = 4000
 		moved := 0

@@ -34,8 +34,9 @@ func NewMember(a Account, h *Health) Member { return Member{a, h, seedOf(a.Key)}
 // Request is what the scheduler has to know about a client's request.
 type Request struct {
 	Session Session
-	Fable   bool // the upstream model is of the Fable family
-	Advisor bool // it may use the Fable week as well, through its tools (SEL-4b); nothing for a Fable request
+	Scope   quota.Scope // of the upstream model
+	// ToolScope is the scope that the request may use as well, through its tools (SEL-4b); empty = none.
+	ToolScope quota.Scope
 }
 
 // Query is a request together with the policy that holds for it and what came before it.
@@ -78,8 +79,8 @@ const (
 	LastServed Reason = "last_served" // it serves the session while the home is not usable (SEL-2b), or until it is cold (STR-6)
 )
 
-// Advisor is why a candidate was chosen before the preferred one: its Fable week is free, for a request that may use it
-// through its tools (SEL-4b).
+// Advisor is why a candidate was chosen before the preferred one: it is free in the scope that the request may use through its
+// tools (SEL-4b).
 const Advisor Reason = "advisor"
 
 // Why an identity was not used: [Candidate.Why] of its replacement, [Move.Reason], [Ranked.Why] of one that is Out.
@@ -101,7 +102,7 @@ type Ranked struct {
 	Member *Member
 	Group  Group
 	tier   tier
-	behind bool // others have a free Fable week, and this one does not (SEL-4b)
+	behind bool // others are free in the scope of the request's tools, and this one is not (SEL-4b)
 	listed int32
 	// What orders it in its tier, field by field, ascending; what major and minor mean depends on the tier.
 	major, minor int64
@@ -182,7 +183,7 @@ func standing(dst []Ranked, members []Member, q *Query, now time.Time) (ranked [
 	}
 	own := q.own(ranked, home)
 	ranked = slices.DeleteFunc(ranked, func(r Ranked) bool { return q.tried(r.Member) })
-	if q.advisor() {
+	if q.usesTools() {
 		q.placeBehind(ranked, now)
 	}
 	q.place(ranked, members, home, now)
@@ -242,7 +243,7 @@ func atHome(members []Member, q *Query, now time.Time) (r Ranked, home int, ok b
 	r = rank(&members[home], q, now)
 	r.listed, r.tier = int32(home), stickyTier
 	free := r.Group == Free && !q.tried(r.Member)
-	return r, home, free && !q.mayStay(r.Member, now) && (!q.advisor() || q.freeForFable(r.Member, now))
+	return r, home, free && !q.mayStay(r.Member, now) && (!q.usesTools() || q.freeForTools(r.Member, now))
 }
 
 // mayStay reports whether the session stays away from a home that is free again, if the identity that it is on is free as
@@ -252,22 +253,22 @@ func (q *Query) mayStay(home *Member, now time.Time) bool {
 	return q.Policy.ReturnWhenCold && home.Key != q.Last && q.warm(now) && home.Health.cleared.Before(q.Since)
 }
 
-// advisor reports whether the request may use the Fable week through its tools alone (SEL-4b).
-func (q *Query) advisor() bool { return q.Advisor && !q.Fable }
+// usesTools reports whether the request may use another scope through its tools (SEL-4b).
+func (q *Query) usesTools() bool { return q.ToolScope != "" && q.ToolScope != q.Scope }
 
-// freeForFable reports whether the identity would be free for a Fable request.
-func (q *Query) freeForFable(m *Member, now time.Time) bool {
-	fable := *q
-	fable.Fable = true
-	return rank(m, &fable, now).Group == Free
+// freeForTools reports whether the identity would be free for a request of the tools' scope.
+func (q *Query) freeForTools(m *Member, now time.Time) bool {
+	tools := *q
+	tools.Scope = q.ToolScope
+	return rank(m, &tools, now).Group == Free
 }
 
-// placeBehind puts all others behind those that are free for Fable requests too, if there are any (SEL-4b).
+// placeBehind puts all others behind those that are also free in the scope of the request's tools, if there are any (SEL-4b).
 func (q *Query) placeBehind(ranked []Ranked, now time.Time) {
 	some := false
 	for i := range ranked {
 		r := &ranked[i]
-		r.behind = r.Group != Free || !q.freeForFable(r.Member, now)
+		r.behind = r.Group != Free || !q.freeForTools(r.Member, now)
 		some = some || !r.behind
 	}
 	for i := range ranked {
@@ -329,7 +330,7 @@ func (q *Query) lead(r *Ranked, home, stays bool) tier {
 	case q.Session == 0:
 	case r.Member.Key == q.Last:
 		return lastTier
-	case r.Member.Key == q.Advised && q.advisor() && !r.behind:
+	case r.Member.Key == q.Advised && q.usesTools() && !r.behind:
 		return advisedTier
 	}
 	return r.tier

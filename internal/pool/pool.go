@@ -26,7 +26,8 @@ import (
 // Registry holds the live state of every identity of the process. Pools of one registry that list the same identity
 // share its state (ID-1).
 type Registry struct {
-	clock clock.Clock
+	clock  clock.Clock
+	tables map[string]*quota.Table // by the name of the family
 
 	mu     sync.Mutex
 	health map[identity.Key]*Health
@@ -38,9 +39,10 @@ type Registry struct {
 	offered time.Time // when all accounts were last offered
 }
 
-// NewRegistry is an empty registry that decides by c.
-func NewRegistry(c clock.Clock) *Registry {
-	return &Registry{clock: c, health: map[identity.Key]*Health{}, pools: map[string]*Pool{}}
+// NewRegistry returns an empty registry that decides by the time of c. Tables are the quota windows of each family of accounts,
+// by its name.
+func NewRegistry(c clock.Clock, tables map[string]*quota.Table) *Registry {
+	return &Registry{clock: c, tables: tables, health: map[identity.Key]*Health{}, pools: map[string]*Pool{}}
 }
 
 // Pool is one provider's accounts, with its round-robin counter and its memory of sessions.
@@ -159,7 +161,7 @@ func (l *lineup) aliases(key identity.Key) []string {
 func (r *Registry) healthOf(key identity.Key) *Health {
 	h := r.health[key]
 	if h == nil {
-		h = &Health{}
+		h = new(NewHealth(r.tables[key.Family()]))
 		r.health[key] = h
 	}
 	return h

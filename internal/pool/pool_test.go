@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"shunt/internal/clock"
 	"shunt/internal/identity"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
@@ -32,7 +31,7 @@ func accounts(names ...string) []pool.Account {
 }
 
 func poolOf(accounts ...pool.Account) *pool.Pool {
-	p := pool.NewRegistry(clock.Clock{}).Pool("claude")
+	p := pool.NewTestRegistry().Pool("claude")
 	p.Configure(accounts, pool.Policy{})
 	return p
 }
@@ -105,7 +104,7 @@ func TestAliases(t *testing.T) {
 
 // ID-1: two pools that list one identity share its state, and their own round robin and sessions.
 func TestPoolsShareIdentities(t *testing.T) {
-	r := pool.NewRegistry(clock.Clock{})
+	r := pool.NewTestRegistry()
 	one, two := r.Pool("one"), r.Pool("two")
 	one.Configure(accounts("a", "b"), pool.Policy{})
 	two.Configure(accounts("a", "c"), pool.Policy{})
@@ -125,7 +124,7 @@ func TestPoolsShareIdentities(t *testing.T) {
 // CFG-50: a request that begins on an older roster keeps to its accounts and its policy; turns and live state are the
 // pool's.
 func TestRoster(t *testing.T) {
-	p := pool.NewRegistry(clock.Clock{}).Pool("claude")
+	p := pool.NewTestRegistry().Pool("claude")
 	old := p.Configure(accounts("a", "b"), pool.Policy{})
 	p.Configure(accounts("c"), pool.Policy{})
 	if c := next(t, old.Begin(pool.Request{})); c.Name != "a" {
@@ -146,7 +145,7 @@ func TestRoster(t *testing.T) {
 
 // TOK-7: through the registry, for every pool.
 func TestCredentialChanged(t *testing.T) {
-	r := pool.NewRegistry(clock.Clock{})
+	r := pool.NewTestRegistry()
 	p := r.Pool("claude")
 	p.Configure(accounts("a"), pool.Policy{})
 	p.Observe(account("a").Key, pool.Outcome{Event: pool.Unresolved, Cooldown: time.Minute})
@@ -194,7 +193,7 @@ func TestNextAvailable(t *testing.T) {
 	p := poolOf(accounts("a", "b", "c")...)
 	p.Observe(account("b").Key, failure)
 	near := pool.Outcome{Event: pool.Success}
-	near.Signal.Windows[quota.FiveHour] = quota.WindowSignal{Utilization: 1, HasUtilization: true}
+	near.Signal.Windows[pool.FiveHour] = quota.WindowSignal{Utilization: 1, HasUtilization: true}
 	p.Observe(account("c").Key, near)
 	s := p.Begin(pool.Request{})
 	if c := next(t, s); c.Name != "a" {
@@ -218,9 +217,9 @@ func TestSnapshot(t *testing.T) {
 		p := poolOf(accounts("a", "b", "c")...)
 		s := p.Begin(pool.Request{})
 		first := next(t, s)
-		rejected := pool.Outcome{Sent: start, Event: pool.FableRejected, Cooldown: time.Hour, Fable: true}
-		rejected.Signal.Windows[quota.Fable] = quota.WindowSignal{Status: "rejected"}
-		rejected.Signal.Windows[quota.FiveHour] = quota.WindowSignal{Utilization: 0.98, HasUtilization: true, Reset: start.Add(time.Hour)}
+		rejected := pool.Outcome{Sent: start, Event: pool.ScopeRejected, RejectedScope: pool.Fable, Cooldown: time.Hour, Scope: pool.Fable}
+		rejected.Signal.Windows[pool.FableWeek] = quota.WindowSignal{Status: "rejected"}
+		rejected.Signal.Windows[pool.FiveHour] = quota.WindowSignal{Utilization: 0.98, HasUtilization: true, Reset: start.Add(time.Hour)}
 		p.Observe(first.Key, rejected)
 		p.Observe(first.Key, failure)
 		time.Sleep(10 * time.Second)
@@ -240,7 +239,7 @@ func TestSnapshot(t *testing.T) {
 		for _, s := range p.Snapshot() {
 			l := line{
 				Name: s.Name, Requests: s.Requests, Rotations: s.Rotations, Available: s.Available, Near: s.NearQuota,
-				Left: s.Cooldown, Cause: s.Cause.String(), FableLeft: s.FableCooldown, FableCause: s.FableCause.String(),
+				Left: s.Cooldown, Cause: s.Cause.String(), FableLeft: s.In(pool.Fable).Cooldown, FableCause: s.In(pool.Fable).Cause.String(),
 				Unseen: s.Quota.Unseen(),
 			}
 			if !s.LastUsed.IsZero() {
@@ -330,7 +329,7 @@ func TestSessionMemoryIsBounded(t *testing.T) {
 
 // One lock guards everything: requests, reloads and snapshots at once, for the race detector.
 func TestConcurrentUse(t *testing.T) {
-	r := pool.NewRegistry(clock.Clock{})
+	r := pool.NewTestRegistry()
 	names := []string{"a", "b", "c", "d"}
 	r.Pool("claude").Configure(accounts(names...), pool.Policy{})
 	const workers, rounds = 8, 200
@@ -339,7 +338,7 @@ func TestConcurrentUse(t *testing.T) {
 		wg.Go(func() {
 			for i := range rounds {
 				p := r.Pool("claude")
-				s := p.Begin(pool.Request{Session: pool.SessionOf(fmt.Sprint(i % 7)), Fable: w%2 == 0})
+				s := p.Begin(pool.Request{Session: pool.SessionOf(fmt.Sprint(i % 7)), Scope: pool.FableIf(w%2 == 0)})
 				c, ok := s.Next(context.Background())
 				if !ok {
 					t.Error("no candidate")
@@ -370,7 +369,7 @@ func TestConcurrentUse(t *testing.T) {
 
 // PAU-1, FO-13: what an operator does to an account that the pool does not have does nothing.
 func TestControlOfAStranger(t *testing.T) {
-	r := pool.NewRegistry(clock.Clock{})
+	r := pool.NewTestRegistry()
 	p, other := r.Pool("claude"), r.Pool("other")
 	p.Configure(accounts("a"), pool.Policy{})
 	other.Configure(accounts("a", "b"), pool.Policy{})
@@ -427,17 +426,18 @@ func TestSnapshotOfLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := poolOf()
 		a := account("a")
-		a.Caps = quota.Caps{At: quota.Thresholds{0.5, 0, 0.3}, Set: quota.Of(quota.FiveHour, quota.Fable)}
+		a.Caps = quota.Caps{At: quota.Thresholds{0.5, 0, 0.3}, Set: quota.Of(pool.FiveHour, pool.FableWeek)}
 		b := account("b")
 		p.Configure([]pool.Account{a, b}, pool.Policy{AvoidBurnRate: true})
 		used := reading(0.6, time.Hour)
-		used.Signal.Windows[quota.Fable] = quota.WindowSignal{Utilization: 0.4, HasUtilization: true, Reset: time.Now().Add(2 * time.Hour)}
+		used.Signal.Windows[pool.FableWeek] = quota.WindowSignal{Utilization: 0.4, HasUtilization: true, Reset: time.Now().Add(2 * time.Hour)}
 		p.Observe(a.Key, used)
 		p.Observe(b.Key, reading(0.6, 4*time.Hour))
 		s := p.Snapshot()
-		if capped := s[0]; capped.Group != pool.Out || capped.FableGroup != pool.Out || capped.Available ||
-			time.Until(capped.CappedUntil) != time.Hour || time.Until(capped.FableCappedUntil) != 2*time.Hour {
-			t.Errorf("a: %v until %v, Fable %v until %v", capped.Group, capped.CappedUntil, capped.FableGroup, capped.FableCappedUntil)
+		capped := s[0]
+		if fable := capped.In(pool.Fable); capped.Group != pool.Out || fable.Group != pool.Out || capped.Available ||
+			time.Until(capped.CappedUntil) != time.Hour || time.Until(fable.CappedUntil) != 2*time.Hour {
+			t.Errorf("a: %v until %v, Fable %v until %v", capped.Group, capped.CappedUntil, fable.Group, fable.CappedUntil)
 		}
 		if near := s[1]; !near.NearQuota || near.Group != pool.Near || !near.Available || !near.CappedUntil.IsZero() || near.Headroom >= 0 {
 			t.Errorf("b: near %v, %v, headroom %v", near.NearQuota, near.Group, near.Headroom)

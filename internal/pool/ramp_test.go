@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"shunt/internal/clock"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
 )
@@ -23,7 +22,7 @@ type gate struct {
 func inGate(t *testing.T, initial int, names string, test func(g *gate)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		g := &gate{T: t, pool: pool.NewRegistry(clock.Clock{}).Pool("claude")}
+		g := &gate{T: t, pool: pool.NewTestRegistry().Pool("claude")}
 		for i, name := range strings.Fields(names) {
 			a := account(name)
 			a.Priority = i
@@ -233,7 +232,7 @@ func TestRampRevisitsLast(t *testing.T) {
 
 // RMP-2: aliases share one gate, and so do pools.
 func TestRampBelongsToTheIdentity(t *testing.T) {
-	r := pool.NewRegistry(clock.Clock{})
+	r := pool.NewTestRegistry()
 	for _, provider := range []string{"one", "two"} {
 		r.Pool(provider).Configure(accounts("a", "b"), pool.Policy{RampInitial: 1})
 	}
@@ -314,6 +313,6 @@ func TestRampDetour(t *testing.T) {
 }
 
 func usedUp() (sig quota.Signal) {
-	sig.Windows[quota.FiveHour] = quota.WindowSignal{Utilization: 1, HasUtilization: true}
+	sig.Windows[pool.FiveHour] = quota.WindowSignal{Utilization: 1, HasUtilization: true}
 	return sig
 }

@@ -13,12 +13,12 @@ func rank(m *Member, q *Query, now time.Time) Ranked {
 	r := Ranked{Member: m}
 	state := m.Health.Quota
 	state.Expire(now)
-	if out := m.excluded(&state, q.Fable); out != 0 {
+	if out := m.excluded(&state, q.Scope); out != 0 {
 		r.Group, r.tier = Out, out
 		return r
 	}
 	priority := int64(m.Priority)
-	if until, cause := m.Health.CooledUntil(q.Fable, now); !until.IsZero() {
+	if until, cause := m.Health.CooledUntil(q.Scope, now); !until.IsZero() {
 		r.Group, r.tier = Cooling, coolingTier
 		switch {
 		case cause.isFault():
@@ -35,9 +35,9 @@ func rank(m *Member, q *Query, now time.Time) Ranked {
 	}
 	r.major = priority
 	switch {
-	case !state.Near(q.Fable, m.Soft) && !q.avoids(m, &state, now):
+	case !state.Near(q.Scope, m.Soft) && !q.avoids(m, &state, now):
 		r.Group, r.tier = Free, freeTier
-	case state.OverHard(q.Fable, m.Soft, q.Policy.hard()):
+	case state.OverHard(q.Scope, m.Soft, q.Policy.hard()):
 		r.Group, r.tier = OverHard, overHardTier
 	default:
 		r.Group, r.tier = Near, nearTier
@@ -47,8 +47,10 @@ func rank(m *Member, q *Query, now time.Time) Ranked {
 		r.minor = descending(m.headroom(&state, r.Group, q, now))
 	case r.Group == Free:
 		r.minor = math.MinInt64 // an unknown reset goes first
-		if reset, ok := state.Reset(state.Weekly(q.Fable)); ok {
-			r.minor = int64(reset.Sub(now))
+		if w, ok := state.Longest(q.Scope); ok {
+			if reset, known := state.Reset(w); known {
+				r.minor = int64(reset.Sub(now))
+			}
 		}
 	default:
 		r.tier = nearTier
@@ -58,7 +60,7 @@ func rank(m *Member, q *Query, now time.Time) Ranked {
 
 // avoids reports whether the identity's pace alone keeps the request away: not a warm session that it serves (STR-5).
 func (q *Query) avoids(m *Member, state *quota.State, now time.Time) bool {
-	return q.Policy.AvoidBurnRate && !(m.Key == q.Last && q.warm(now)) && m.Health.overPace(state, q.Fable, m.Soft, now)
+	return q.Policy.AvoidBurnRate && !(m.Key == q.Last && q.warm(now)) && m.Health.overPace(state, q.Scope, m.Soft, now)
 }
 
 // warm reports whether the prompt of the session is still in the cache of the identity that last served it (STR-6).
@@ -71,30 +73,30 @@ func (q *Query) warm(now time.Time) bool {
 func (m *Member) headroom(state *quota.State, g Group, q *Query, now time.Time) float64 {
 	limits := m.Soft
 	if hard := q.Policy.hard(); g == Near && q.Policy.Planned {
-		limits = quota.Thresholds{hard, hard, hard}
+		limits = quota.Uniform(hard)
 	}
-	return state.Headroom(q.Fable, limits, now)
+	return state.Headroom(q.Scope, limits, now)
 }
 
 // excluded is what keeps an identity out of the list (SEL-11), zero if nothing does. Its state is expired.
-func (m *Member) excluded(state *quota.State, fable bool) tier {
+func (m *Member) excluded(state *quota.State, scope quota.Scope) tier {
 	switch {
 	case m.Disabled:
 		return disabledTier
 	case m.Health.Paused:
 		return pausedTier
 	}
-	if _, capped := state.Capped(fable, m.Caps); capped {
+	if _, capped := state.Capped(scope, m.Caps); capped {
 		return cappedTier
 	}
 	return 0
 }
 
 // cappedUntil is when the identity is below its caps again by itself (CAP-4); zero if it is.
-func (m *Member) cappedUntil(fable bool, now time.Time) time.Time {
+func (m *Member) cappedUntil(scope quota.Scope, now time.Time) time.Time {
 	state := m.Health.Quota
 	state.Expire(now)
-	until, _ := state.Capped(fable, m.Caps)
+	until, _ := state.Capped(scope, m.Caps)
 	return until
 }
 

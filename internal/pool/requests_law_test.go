@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
-
-	"shunt/internal/clock"
 )
 
 // RMP-1, RMP-2, SEL-32: requests that take, fail, succeed and end in any order. The counts of requests in flight are right,
@@ -24,7 +22,7 @@ func TestLawRamp(t *testing.T) {
 }
 
 func playRamp(t *rapid.T) {
-	r := NewRegistry(clock.Clock{})
+	r := NewTestRegistry()
 	p := r.Pool("claude")
 	var accounts []Account
 	for i := range 4 {
@@ -111,7 +109,7 @@ func TestLawRequests(t *testing.T) {
 }
 
 func playRequests(t *rapid.T) {
-	r := NewRegistry(clock.Clock{})
+	r := NewTestRegistry()
 	p := r.Pool("claude")
 	configure := func() (enabled int) {
 		var accounts []Account
@@ -190,7 +188,7 @@ func TestLawQueue(t *testing.T) {
 }
 
 func playQueue(t *rapid.T) {
-	r := NewRegistry(clock.Clock{})
+	r := NewTestRegistry()
 	p := r.Pool("claude")
 	var accounts []Account
 	for i := range 3 {

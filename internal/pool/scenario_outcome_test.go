@@ -10,19 +10,19 @@ import (
 )
 
 // outcome reads "429 5h=rejected/.99/+2h retry=30s": what came back, with the cooldown that follows from it.
-func outcome(words []string, fable bool) (Outcome, error) {
-	o := Outcome{Sent: time.Now(), Fable: fable}
+func outcome(words []string, scope quota.Scope) (Outcome, error) {
+	o := Outcome{Sent: time.Now(), Scope: scope}
 	for _, word := range words[1:] {
 		name, value, _ := strings.Cut(word, "=")
 		var err error
 		switch name {
 		case "5h":
-			err = windowSignal(&o.Signal.Windows[quota.FiveHour], value)
+			err = windowSignal(&o.Signal.Windows[FiveHour], value)
 		case "7d":
-			err = windowSignal(&o.Signal.Windows[quota.SevenDay], value)
+			err = windowSignal(&o.Signal.Windows[SevenDay], value)
 		case "fable":
 			if value != "" {
-				err = windowSignal(&o.Signal.Windows[quota.Fable], value)
+				err = windowSignal(&o.Signal.Windows[FableWeek], value)
 			}
 		case "all":
 			var all quota.WindowSignal
@@ -50,6 +50,9 @@ func outcome(words []string, fable bool) (Outcome, error) {
 		o.Event = None
 	case "429":
 		o.Event, usual = refusal(o), time.Minute
+		if o.Event == ScopeRejected {
+			o.RejectedScope = o.Scope
+		}
 	case "401":
 		o.Event, usual = Unauthorized, 300*time.Second
 	case "403":
@@ -78,8 +81,8 @@ func outcome(words []string, fable bool) (Outcome, error) {
 // refusal classes a 429 by its statuses.
 func refusal(o Outcome) Event {
 	switch named := o.Signal.Rejected(); {
-	case named == quota.Of(quota.Fable) && o.Fable:
-		return FableRejected
+	case named == quota.Of(FableWeek) && o.Scope == Fable:
+		return ScopeRejected
 	case named != 0, o.Signal.Status == "rejected":
 		return Rejected
 	}

@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"shunt/internal/clock"
 	"shunt/internal/identity"
 	"shunt/internal/quota"
 )
@@ -64,7 +63,7 @@ type scenario struct {
 }
 
 func play(t *testing.T, file, text string) {
-	s := scenario{registry: NewRegistry(clock.Clock{}), midnight: time.Now(), sessions: map[string]Session{"-": 0}}
+	s := scenario{registry: NewTestRegistry(), midnight: time.Now(), sessions: map[string]Session{"-": 0}}
 	s.pool = s.registry.Pool("claude")
 	for i, line := range strings.Split(text, "\n") {
 		line, _, _ = strings.Cut(line, "#")
@@ -100,11 +99,11 @@ func (s *scenario) play(words []string) error {
 	case "request":
 		return s.request(args)
 	case "observe":
-		o, err := outcome(args[1:], slices.Contains(args, "fable"))
+		o, err := outcome(args[1:], FableIf(slices.Contains(args, "fable")))
 		s.pool.Observe(keyOf(args[0]), o)
 		return err
 	case "usage":
-		o, err := outcome(append([]string{"404"}, args[1:]...), false)
+		o, err := outcome(append([]string{"404"}, args[1:]...), NoScope)
 		var u quota.Usage
 		for w, from := range o.Signal.Windows {
 			u.Windows[w] = quota.WindowUsage{Utilization: from.Utilization, Has: from.HasUtilization, Reset: from.Reset}
@@ -198,8 +197,8 @@ func (s *scenario) accounts(args []string) error {
 				var limit float64
 				limit, err = strconv.ParseFloat(value, 64)
 				*map[string]**float64{
-					"cap": &caps.All, "cap5h": &caps.Window[quota.FiveHour],
-					"cap7d": &caps.Window[quota.SevenDay], "capfable": &caps.Window[quota.Fable],
+					"cap": &caps.All, "cap5h": &caps.Window[FiveHour],
+					"cap7d": &caps.Window[SevenDay], "capfable": &caps.Window[FableWeek],
 				}[name] = &limit
 			case "is":
 				a.Key = keyOf(value)
@@ -227,7 +226,7 @@ func (s *scenario) asked(args []string) (Request, [][]string, error) {
 		parts = append(parts, strings.Fields(part))
 	}
 	return Request{
-		Session: session, Fable: slices.Contains(words, "fable"), Advisor: slices.Contains(words, "advisor"),
+		Session: session, Scope: FableIf(slices.Contains(words, "fable")), ToolScope: FableIf(slices.Contains(words, "advisor")),
 	}, parts, err
 }
 
@@ -275,9 +274,9 @@ func (s *scenario) state(args []string) error {
 		if m.Name != words[0] {
 			continue
 		}
-		q := Query{Request: Request{Fable: slices.Contains(words, "fable")}, Policy: s.policy}
+		q := Query{Request: Request{Scope: FableIf(slices.Contains(words, "fable"))}, Policy: s.policy}
 		got := rank(m, &q, time.Now()).Group.String()
-		if until, _ := m.Health.CooledUntil(q.Fable, time.Now()); !until.IsZero() {
+		if until, _ := m.Health.CooledUntil(q.Scope, time.Now()); !until.IsZero() {
 			got += " " + time.Until(until).String()
 		}
 		if got != strings.TrimSpace(want) {
@@ -334,7 +333,7 @@ func (s *scenario) request(args []string) error {
 		if why, given := option(words, "why"); given && string(c.Why) != why {
 			return fmt.Errorf("%s was chosen for %q", c.Name, c.Why)
 		}
-		o, err := outcome(words[1:], req.Fable)
+		o, err := outcome(words[1:], req.Scope)
 		if err != nil {
 			return err
 		}

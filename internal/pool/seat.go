@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"shunt/internal/identity"
+	"shunt/internal/quota"
 )
 
 // sessionLimit bounds how many sessions a pool remembers, least recently used first out (SEL-30).
@@ -11,8 +12,8 @@ const sessionLimit = 100_000
 
 // memory is what is kept of a session.
 type memory struct {
-	seats         [2]seat // of its Fable requests and of its others, see [memory.seat]
-	moved, warned bool    // ever (SEL-31)
+	seats         []seat // one for each scope that it has used, see [memory.seat]
+	moved, warned bool   // ever (SEL-31)
 	// advised served a request with an advisor last, in the place of the seat. The next such request follows it, so that
 	// a conversation does not change its account with every turn (SEL-2b, SEL-4b).
 	advised identity.Key
@@ -20,30 +21,41 @@ type memory struct {
 
 // seat is where a session sits.
 type seat struct {
-	key  identity.Key // who served it last
-	name string       // under which name
-	home uint64       // the seed of what was its home then
-	at   time.Time    // when the request began that it served last; zero = one of another kind, whose cache is of no use
+	scope quota.Scope  // of the requests
+	key   identity.Key // who served it last
+	name  string       // under which name
+	home  uint64       // the seed of what was its home then
+	at    time.Time    // when the request began that it served last; zero = one of another kind, whose cache is of no use
 }
 
-// seat is where the session sits as far as a request is concerned: where requests of its kind were served last, else where
-// any was. The two kinds are remembered apart because they draw on different weeks. One memory for both would send a
-// session whose Fable turns had to leave its home back and forth with every turn of a smaller model beside them, and each
-// of them would follow the other away from a prompt cache that was its own: no model shares another's.
-func (m *memory) seat(fable bool) seat {
-	if own := m.seats[family(fable)]; !own.key.IsZero() {
-		return own
+// seat returns where requests of a scope were last served, or else where the latest of any other scope was. The scopes are
+// remembered apart because they draw on different windows. With one memory for all, a session whose requests of one scope had
+// to leave its home would move back and forth with every other request beside them, and each request would follow the others
+// away from a prompt cache that was its own: no model shares another's.
+func (m *memory) seat(scope quota.Scope) seat {
+	var latest seat
+	for i := range m.seats {
+		s := &m.seats[i]
+		if s.scope == scope {
+			return *s
+		}
+		if latest.key.IsZero() || s.at.After(latest.at) {
+			latest = *s
+		}
 	}
-	other := m.seats[family(!fable)]
-	other.at = time.Time{}
-	return other
+	latest.at = time.Time{}
+	return latest
 }
 
-func family(fable bool) int {
-	if fable {
-		return 1
+// own returns the seat of a scope, a new one if need be.
+func (m *memory) own(scope quota.Scope) *seat {
+	for i := range m.seats {
+		if m.seats[i].scope == scope {
+			return &m.seats[i]
+		}
 	}
-	return 0
+	m.seats = append(m.seats, seat{scope: scope})
+	return &m.seats[len(m.seats)-1]
 }
 
 // Move is a session that changed its account (SEL-30).
@@ -84,12 +96,12 @@ func (s *Selection) Served(c Candidate, detour bool) (Move, bool) {
 		return Move{}, false
 	}
 	// Requests of one session run side by side; the first of them to be served there has reported the move.
-	moves := c.move != "" && m.seat(s.query.Fable).key != c.Key
-	own := &m.seats[family(s.query.Fable)]
+	moves := c.move != "" && m.seat(s.query.Scope).key != c.Key
+	own := m.own(s.query.Scope)
 	if own.key == c.Key && own.at.After(c.at) {
 		c.at = own.at // a request that began later was served sooner
 	}
-	*own = seat{key: c.Key, name: c.Name, home: c.home, at: c.at}
+	*own = seat{scope: s.query.Scope, key: c.Key, name: c.Name, home: c.home, at: c.at}
 	m.moved = m.moved || moves
 	if !moves {
 		return Move{}, false

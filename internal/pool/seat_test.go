@@ -5,14 +5,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"shunt/internal/clock"
 	"shunt/internal/pool"
 )
 
 // STR-6: a session is as warm as its latest request, though the response of an earlier one begins after it.
 func TestWarmthIsOfTheLatestRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := pool.NewRegistry(clock.Clock{}).Pool("claude")
+		p := pool.NewTestRegistry().Pool("claude")
 		p.Configure(accounts("a", "b"), pool.Policy{ReturnWhenCold: true})
 		req := pool.Request{Session: 1}
 		home := next(t, p.Begin(req))

@@ -61,7 +61,7 @@ func (p *Pool) selection(req Request, among *lineup) *Selection {
 	s := &Selection{pool: p, members: among.members, query: Query{Request: req, Policy: among.policy, Turn: p.turn}}
 	if req.Session != 0 {
 		if m, known := p.sessions.Peek(req.Session); known {
-			seat := m.seat(req.Fable)
+			seat := m.seat(req.Scope)
 			s.from, s.oldHome = seat.name, seat.home
 			s.query.Last, s.query.Since, s.query.Advised = seat.key, seat.at, m.advised
 		}
@@ -309,7 +309,7 @@ func judge(members []Member, q *Query, now time.Time) (v Verdict) {
 			v.Paused++
 		case Capped:
 			v.Capped++
-			if until := m.cappedUntil(q.Fable, now); v.Eligible.IsZero() || until.Before(v.Eligible) {
+			if until := m.cappedUntil(q.Scope, now); v.Eligible.IsZero() || until.Before(v.Eligible) {
 				v.Eligible = until
 			}
 		}

@@ -41,7 +41,7 @@ func TestBlankIsNoSession(t *testing.T) {
 func homes(n, sessions int) []int {
 	members := make([]Member, n)
 	for i := range members {
-		members[i] = NewMember(Account{Key: keyOf(fmt.Sprintf("account-%d", i))}, &Health{})
+		members[i] = NewMember(Account{Key: keyOf(fmt.Sprintf("account-%d", i))}, newHealth())
 	}
 	counts := make([]int, n)
 	for i := range sessions {

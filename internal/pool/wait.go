@@ -225,10 +225,10 @@ func (q *Query) availableAt(m *Member, now time.Time) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	at := now
-	if cooled, _ := m.Health.CooledUntil(q.Fable, now); cooled.After(at) {
+	if cooled, _ := m.Health.CooledUntil(q.Scope, now); cooled.After(at) {
 		at = cooled
 	}
-	if capped := m.cappedUntil(q.Fable, now); capped.After(at) {
+	if capped := m.cappedUntil(q.Scope, now); capped.After(at) {
 		at = capped
 	}
 	return at, true

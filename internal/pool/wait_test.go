@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"shunt/internal/clock"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
 )
@@ -190,7 +189,7 @@ func TestWait(t *testing.T) {
 	b, c := account("b").Key, account("c").Key
 	cooled := pool.Outcome{Event: pool.Throttled, Cooldown: time.Hour}
 	rejected := pool.Outcome{Event: pool.Rejected, Cooldown: time.Hour, Signal: reading(1, 2*time.Hour).Signal}
-	rejected.Signal.Windows[quota.FiveHour].Status = "rejected"
+	rejected.Signal.Windows[pool.FiveHour].Status = "rejected"
 	for name, tt := range map[string]struct {
 		before func(p *pool.Pool)
 		after  func(r *pool.Registry, p *pool.Pool) // ten seconds
@@ -213,7 +212,7 @@ func TestWait(t *testing.T) {
 			before: func(p *pool.Pool) { p.ClearCooldown(b); p.Observe(b, rejected) },
 			after: func(_ *pool.Registry, p *pool.Pool) {
 				var u quota.Usage
-				u.Windows[quota.FiveHour] = quota.WindowUsage{Utilization: 0.1, Has: true}
+				u.Windows[pool.FiveHour] = quota.WindowUsage{Utilization: 0.1, Has: true}
 				p.ObserveUsage(b, u, time.Now())
 			},
 			want: "b", waited: 10 * time.Second,
@@ -243,7 +242,7 @@ func TestWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r := pool.NewRegistry(clock.Clock{})
+				r := pool.NewTestRegistry()
 				p := r.Pool("claude")
 				p.Configure(accounts("a", "b", "c"), pool.Policy{})
 				s := p.Begin(pool.Request{})
@@ -306,7 +305,7 @@ func TestWaitGivesUp(t *testing.T) {
 func TestRecovery(t *testing.T) {
 	const minute = time.Minute
 	throttle := func(d time.Duration) pool.Outcome { return pool.Outcome{Event: pool.Throttled, Cooldown: d} }
-	fable := pool.Outcome{Event: pool.FableRejected, Cooldown: 50 * minute, Fable: true}
+	fable := pool.Outcome{Event: pool.ScopeRejected, RejectedScope: pool.Fable, Cooldown: 50 * minute, Scope: pool.Fable}
 	for name, tt := range map[string]struct {
 		prepare func(p *pool.Pool)
 		fable   bool
@@ -328,14 +327,14 @@ func TestRecovery(t *testing.T) {
 		"a cap's end": {func(p *pool.Pool) {
 			both(throttle(90*minute), reading(0.6, 30*minute))(p)
 			limited := account("b")
-			limited.Caps = quota.Caps{At: quota.Thresholds{0.5}, Set: quota.Of(quota.FiveHour)}
+			limited.Caps = quota.Caps{At: quota.Thresholds{0.5}, Set: quota.Of(pool.FiveHour)}
 			p.Configure([]pool.Account{account("a"), limited}, pool.Policy{})
 		}, false, 30 * minute},
 		"a cap and a cooldown": {func(p *pool.Pool) {
 			both(throttle(90*minute), reading(0.6, 30*minute))(p)
 			p.Observe(account("b").Key, throttle(40*minute))
 			limited := account("b")
-			limited.Caps = quota.Caps{At: quota.Thresholds{0.5}, Set: quota.Of(quota.FiveHour)}
+			limited.Caps = quota.Caps{At: quota.Thresholds{0.5}, Set: quota.Of(pool.FiveHour)}
 			p.Configure([]pool.Account{account("a"), limited}, pool.Policy{})
 		}, false, 40 * minute},
 		"an empty pool": {func(p *pool.Pool) { p.Configure(nil, pool.Policy{}) }, false, nil},
@@ -344,7 +343,7 @@ func TestRecovery(t *testing.T) {
 			p := poolOf(accounts("a", "b")...)
 			tt.prepare(p)
 			var got any
-			if at, ok := p.Begin(pool.Request{Fable: tt.fable}).Recovery(); ok {
+			if at, ok := p.Begin(pool.Request{Scope: pool.FableIf(tt.fable)}).Recovery(); ok {
 				got = time.Until(at)
 			}
 			if got != tt.want {

@@ -10,10 +10,10 @@ import (
 // CAP-1: the account before the pool, a window's own value before the one for all; not limited by the hard threshold.
 func TestCap(t *testing.T) {
 	v := func(f float64) *float64 { return &f }
-	at := func(five, seven, fable float64) quota.Caps {
-		return quota.Caps{At: quota.Thresholds{five, seven, fable}, Set: quota.Of(quota.FiveHour, quota.SevenDay, quota.Fable)}
+	at := func(five, seven, third float64) quota.Caps {
+		return quota.Caps{At: quota.Thresholds{five, seven, third}, Set: quota.Of(fiveHour, sevenDay, fable)}
 	}
-	pool := quota.Setting{All: v(0.5), Window: [quota.Windows]*float64{quota.FiveHour: v(0.6)}}
+	pool := quota.Setting{All: v(0.5), Window: [quota.MaxWindows]*float64{fiveHour: v(0.6)}}
 	tests := []struct {
 		name   string
 		levels []quota.Setting
@@ -24,12 +24,12 @@ func TestCap(t *testing.T) {
 		{"account keys alone", []quota.Setting{{All: v(0.7)}}, at(0.7, 0.7, 0.7)},
 		{"the pool's", []quota.Setting{{}, pool}, at(0.6, 0.5, 0.5)},
 		{"the account's for all", []quota.Setting{{All: v(0.7)}, pool}, at(0.7, 0.7, 0.7)},
-		{"above the hard threshold", []quota.Setting{{Window: [quota.Windows]*float64{quota.FiveHour: v(1)}}, pool}, at(1, 0.5, 0.5)},
+		{"above the hard threshold", []quota.Setting{{Window: [quota.MaxWindows]*float64{fiveHour: v(1)}}, pool}, at(1, 0.5, 0.5)},
 		{"zero is a cap", []quota.Setting{{All: v(0)}, pool}, at(0, 0, 0)},
 		{
 			"one window only",
-			[]quota.Setting{{Window: [quota.Windows]*float64{quota.SevenDay: v(0.4)}}},
-			quota.Caps{At: quota.Thresholds{0, 0.4, 0}, Set: quota.Of(quota.SevenDay)},
+			[]quota.Setting{{Window: [quota.MaxWindows]*float64{sevenDay: v(0.4)}}},
+			quota.Caps{At: quota.Thresholds{0, 0.4, 0}, Set: quota.Of(sevenDay)},
 		},
 	}
 	for _, tt := range tests {
@@ -41,14 +41,14 @@ func TestCap(t *testing.T) {
 
 // CAP-2, CAP-3, CAP-4, SEL-4: who is at a cap, for which request, and until when.
 func TestCapped(t *testing.T) {
-	const five, seven, fable, h = quota.FiveHour, quota.SevenDay, quota.Fable, time.Hour
+	const five, seven, h = fiveHour, sevenDay, time.Hour
 	half := 0.5
 	all := quota.Cap(quota.Setting{All: &half})
 	tests := []struct {
-		name         string
-		caps         quota.Caps
-		sig          quota.Signal
-		other, fable time.Duration // until when, after the start; 0 = not capped
+		name          string
+		caps          quota.Caps
+		sig           quota.Signal
+		other, scoped time.Duration // until when, after the start; 0 = not capped
 	}{
 		{"no cap", quota.Caps{}, on(five, until(h, used(1))), 0, 0},
 		{"nothing observed", all, quota.Signal{}, 0, 0},
@@ -65,16 +65,16 @@ func TestCapped(t *testing.T) {
 		{"rejected without a utilization", all, on(five, until(h, status("rejected"))), 0, 0},
 	}
 	for _, tt := range tests {
-		var s history
+		s := newHistory()
 		s.record(0, tt.sig)
-		for isFable, want := range map[bool]time.Duration{false: tt.other, true: tt.fable} {
-			end, capped := s.state.Capped(isFable, tt.caps)
+		for scope, want := range map[quota.Scope]time.Duration{anyModel: tt.other, fableOnly: tt.scoped} {
+			end, capped := s.state.Capped(scope, tt.caps)
 			if capped != (want != 0) || capped && !end.Equal(at(want)) {
-				t.Errorf("%s (Fable %v): %v until %v", tt.name, isFable, capped, end.Sub(start))
+				t.Errorf("%s (scope %q): %v until %v", tt.name, scope, capped, end.Sub(start))
 			}
 			if expired := s.expired(want); want != 0 {
-				if _, capped := expired.Capped(isFable, tt.caps); capped {
-					t.Errorf("%s (Fable %v): still capped then", tt.name, isFable)
+				if _, capped := expired.Capped(scope, tt.caps); capped {
+					t.Errorf("%s (scope %q): still capped then", tt.name, scope)
 				}
 			}
 		}
@@ -83,10 +83,10 @@ func TestCapped(t *testing.T) {
 
 // CAP-3: a lower observation lets it come back.
 func TestLowerObservationEndsACap(t *testing.T) {
-	caps := quota.Caps{At: quota.Thresholds{0.5, 0.5, 0.5}, Set: quota.Of(quota.FiveHour)}
-	var h history
-	h.record(0, on(quota.FiveHour, until(time.Hour, used(0.6)))).record(time.Minute, on(quota.FiveHour, used(0.4)))
-	if _, capped := h.state.Capped(false, caps); capped {
+	caps := quota.Caps{At: quota.Thresholds{0.5, 0.5, 0.5}, Set: quota.Of(fiveHour)}
+	h := newHistory()
+	h.record(0, on(fiveHour, until(time.Hour, used(0.6)))).record(time.Minute, on(fiveHour, used(0.4)))
+	if _, capped := h.state.Capped(anyModel, caps); capped {
 		t.Error("still capped")
 	}
 }

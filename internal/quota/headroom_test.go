@@ -12,11 +12,11 @@ import (
 
 // SEL-21: the headroom of one window, in seconds.
 func TestWindowHeadroom(t *testing.T) {
-	const five, seven, s = quota.FiveHour, quota.SevenDay, time.Second
+	const five, seven, s = fiveHour, sevenDay, time.Second
 	inf := math.Inf(1)
 	tests := []struct {
 		name      string
-		window    quota.Window
+		window    int
 		used      quota.WindowSignal
 		threshold float64
 		min, max  float64
@@ -39,7 +39,7 @@ func TestWindowHeadroom(t *testing.T) {
 		{"about to reset", five, until(1*s, used(0.5)), 1, 17_998, 17_998},
 	}
 	for _, tt := range tests {
-		var h history
+		h := newHistory()
 		h.record(0, on(tt.window, tt.used))
 		if got := h.state.WindowHeadroom(tt.window, tt.threshold, at(0)); got < tt.min || got > tt.max {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.min)
@@ -49,7 +49,7 @@ func TestWindowHeadroom(t *testing.T) {
 
 // SEL-21: the headroom of an account.
 func TestHeadroom(t *testing.T) {
-	const five, seven, fable = quota.FiveHour, quota.SevenDay, quota.Fable
+	const five, seven = fiveHour, sevenDay
 	wide := on(five, until(9000*time.Second, used(0.2))) // 0.6 * 9000 / 0.2 - 9000 = 18000
 	tight := quota.Signal{}
 	tight.Windows[seven] = until(302_400*time.Second, used(0.4)) // 0.4 * 302400 / 0.4 - 302400 = 0
@@ -57,9 +57,9 @@ func TestHeadroom(t *testing.T) {
 	dear.Windows[fable] = until(302_400*time.Second, used(0.6)) // 0.2 * 302400 / 0.6 - 302400 = -201600
 	inf := math.Inf(1)
 	tests := []struct {
-		name         string
-		sig          quota.Signal
-		other, fable float64
+		name          string
+		sig           quota.Signal
+		other, scoped float64
 	}{
 		{"nothing observed", quota.Signal{}, inf, inf},
 		{"one window", wide, 18_000, 18_000},
@@ -70,11 +70,11 @@ func TestHeadroom(t *testing.T) {
 		{"rejected for Fable", merged("", wide, on(fable, status("rejected"))), 18_000, -inf},
 	}
 	for _, tt := range tests {
-		var h history
+		h := newHistory()
 		h.record(0, tt.sig)
-		for isFable, want := range map[bool]float64{false: tt.other, true: tt.fable} {
-			if got := h.state.Headroom(isFable, soft, at(0)); math.Abs(got-want) > 1e-6 {
-				t.Errorf("%s (Fable %v): %v, want %v", tt.name, isFable, got, want)
+		for scope, want := range map[quota.Scope]float64{anyModel: tt.other, fableOnly: tt.scoped} {
+			if got := h.state.Headroom(scope, soft, at(0)); math.Abs(got-want) > 1e-6 {
+				t.Errorf("%s (scope %q): %v, want %v", tt.name, scope, got, want)
 			}
 		}
 	}
@@ -84,19 +84,19 @@ func TestHeadroom(t *testing.T) {
 // number.
 func TestLawHeadroom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s, now, fable := anyState(t), moment(t, "now"), rapid.Bool().Draw(t, "fable")
+		s, now, scope := anyState(t), moment(t, "now"), anyScope(t)
 		s.Expire(now)
 		var low, high quota.Thresholds
 		for w := range low {
 			a, b := rapid.Float64Range(0, 1).Draw(t, "a"), rapid.Float64Range(0, 1).Draw(t, "b")
 			low[w], high[w] = min(a, b), max(a, b)
 		}
-		less, more := s.Headroom(fable, low, now), s.Headroom(fable, high, now)
+		less, more := s.Headroom(scope, low, now), s.Headroom(scope, high, now)
 		if !(less <= more) {
 			t.Fatalf("%v at %v, but %v at %v", less, low, more, high)
 		}
-		if s.Near(fable, low) != math.IsInf(less, -1) {
-			t.Fatalf("near %v, headroom %v", s.Near(fable, low), less)
+		if s.Near(scope, low) != math.IsInf(less, -1) {
+			t.Fatalf("near %v, headroom %v", s.Near(scope, low), less)
 		}
 	})
 }

@@ -34,9 +34,13 @@ func signal(t *rapid.T) quota.Signal {
 	return sig
 }
 
+func anyScope(t *rapid.T) quota.Scope {
+	return rapid.SampledFrom([]quota.Scope{anyModel, fableOnly}).Draw(t, "scope")
+}
+
 // anyState is what some history of responses leaves behind. The clock may have stepped back in between.
 func anyState(t *rapid.T) quota.State {
-	var s quota.State
+	s := quota.NewState(table)
 	for range rapid.IntRange(0, 4).Draw(t, "responses") {
 		s.Record(signal(t), moment(t, "sent"), moment(t, "received"))
 	}
@@ -71,7 +75,7 @@ func TestLawNothingStaleIsRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, now := anyState(t), moment(t, "now")
 		s.Expire(now)
-		for w := range quota.Window(quota.Windows) {
+		for w := range quota.MaxWindows {
 			if r, ok := s.Reset(w); ok && !r.After(now) {
 				t.Fatalf("%v resets at %v, now %v", w, r, now)
 			}
@@ -96,21 +100,21 @@ func TestLawSilenceChangesNothing(t *testing.T) {
 func TestLawStandings(t *testing.T) {
 	fraction := rapid.Float64Range(0, quota.DefaultHard)
 	rapid.Check(t, func(t *rapid.T) {
-		s, now, fable := anyState(t), moment(t, "now"), rapid.Bool().Draw(t, "fable")
+		s, now, scope := anyState(t), moment(t, "now"), anyScope(t)
 		s.Expire(now)
 		var low, high quota.Thresholds
 		for w := range low {
 			a, b := fraction.Draw(t, "a"), fraction.Draw(t, "b")
 			low[w], high[w] = min(a, b), max(a, b)
 		}
-		rejected, hard, near := s.Rejected(fable, low), s.OverHard(fable, low, quota.DefaultHard), s.Near(fable, low)
+		rejected, hard, near := s.Rejected(scope, low), s.OverHard(scope, low, quota.DefaultHard), s.Near(scope, low)
 		if rejected && !hard || hard && !near {
 			t.Fatalf("rejected %v, over hard %v, near %v", rejected, hard, near)
 		}
-		if s.Near(fable, high) && !near {
+		if s.Near(scope, high) && !near {
 			t.Fatalf("near at %v but not at %v", high, low)
 		}
-		if s.OverHard(fable, high, quota.DefaultHard) && !hard {
+		if s.OverHard(scope, high, quota.DefaultHard) && !hard {
 			t.Fatalf("over hard at %v but not at %v", high, low)
 		}
 	})

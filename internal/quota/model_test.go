@@ -11,7 +11,7 @@ import (
 
 // model is QUO-1, QUO-10 to QUO-15 and QUO-23 word for word, in seconds, with nil for what is not known.
 type model struct {
-	windows     [quota.Windows]modelWindow
+	windows     [quota.MaxWindows]modelWindow
 	aggregate   string
 	aggregateAt int64
 	aggregateTo *int64 // the reset of one that rejected alone (QUO-1)
@@ -25,7 +25,7 @@ type modelWindow struct {
 	resetAtStatus     *int64
 }
 
-var lengths = [quota.Windows]int64{18_000, 604_800, 604_800}
+var lengths = [quota.MaxWindows]int64{18_000, 604_800, 604_800}
 
 func (m *model) expire(now int64) {
 	for i := range m.windows {
@@ -82,7 +82,7 @@ func (m *model) poll(u quota.Usage, now int64) {
 	}
 }
 
-func (m *model) view(w quota.Window) view {
+func (m *model) view(w int) view {
 	v := view{status: m.windows[w].status}
 	if u := m.windows[w].utilization; u != nil {
 		v.used = *u
@@ -110,7 +110,7 @@ func anyUsage(t *rapid.T) quota.Usage {
 // QUO-10 to QUO-15, QUO-23: any sequence of responses, polls, starts of the process and passing time.
 func TestLawModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var s quota.State
+		s := quota.NewState(table)
 		var m model
 		now := start
 		for range rapid.IntRange(1, 12).Draw(t, "events") {
@@ -128,9 +128,9 @@ func TestLawModel(t *testing.T) {
 				m.poll(u, now.Unix())
 			case 3:
 				s.Expire(now)
-				read := quota.Import(s.Export(), now)
-				if s.Rejected(false, soft) != read.Rejected(false, soft) {
-					t.Fatalf("rejected %v, not once it was read", s.Rejected(false, soft))
+				read := quota.Import(table, s.Export(), now)
+				if s.Rejected(anyModel, soft) != read.Rejected(anyModel, soft) {
+					t.Fatalf("rejected %v, not once it was read", s.Rejected(anyModel, soft))
 				}
 				if s = read; s.Aggregate() == "" {
 					m.aggregate, m.aggregateTo = "", nil // what has no effect may be forgotten
@@ -138,7 +138,7 @@ func TestLawModel(t *testing.T) {
 			}
 			s.Expire(now)
 			m.expire(now.Unix())
-			for w := range quota.Window(quota.Windows) {
+			for w := range quota.MaxWindows {
 				if got, want := viewOf(s, w), m.view(w); got != want {
 					t.Fatalf("%v: got %+v, want %+v", w, got, want)
 				}
@@ -152,7 +152,7 @@ func TestLawModel(t *testing.T) {
 
 // aHistory is a state as it comes about while time goes on, each answer asked for in the second it came, and its end.
 func aHistory(t *rapid.T) (s quota.State, now time.Time) {
-	now = start
+	s, now = quota.NewState(table), start
 	for range rapid.IntRange(0, 6).Draw(t, "events") {
 		now = now.Add(time.Duration(rapid.IntRange(0, 30).Draw(t, "hours")) * time.Hour)
 		if rapid.Bool().Draw(t, "polled") {
@@ -171,24 +171,24 @@ func TestLawExportImport(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, now := aHistory(t)
 		record := s.Export()
-		read := quota.Import(record, now)
+		read := quota.Import(table, record, now)
 		if again := read.Export(); again != record {
 			t.Fatalf("written %+v\nthen    %+v", record, again)
 		}
-		for _, fable := range []bool{false, true} {
-			if a, b := s.Rejected(fable, soft), read.Rejected(fable, soft); a != b {
+		for _, scope := range []quota.Scope{anyModel, fableOnly} {
+			if a, b := s.Rejected(scope, soft), read.Rejected(scope, soft); a != b {
 				t.Fatalf("rejected %v became %v", a, b)
 			}
 		}
 		later := now.Add(time.Duration(rapid.IntRange(0, 200).Draw(t, "later")) * time.Hour)
 		s.Expire(later)
 		read.Expire(later)
-		for w := range quota.Window(quota.Windows) {
+		for w := range quota.MaxWindows {
 			if a, b := viewOf(s, w), viewOf(read, w); a != b {
 				t.Fatalf("%v: %+v became %+v", w, a, b)
 			}
 		}
-		if read.Rejected(false, soft) && !s.Rejected(false, soft) {
+		if read.Rejected(anyModel, soft) && !s.Rejected(anyModel, soft) {
 			t.Fatal("a rejection came back")
 		}
 	})
@@ -205,12 +205,12 @@ func TestLawMigration(t *testing.T) {
 		old.ObservedAtStatus, old.ResetAtStatus = time.Time{}, time.Time{}
 		now = now.Add(time.Duration(rapid.IntRange(0, 200).Draw(t, "later")) * time.Hour)
 		old.Migrate(now)
-		migrated := quota.Import(old, now)
+		migrated := quota.Import(table, old, now)
 		rewritten := migrated.Export()
-		if read := quota.Import(rewritten, now); read.Export() != rewritten {
+		if read := quota.Import(table, rewritten, now); read.Export() != rewritten {
 			t.Fatalf("rewritten %+v\nthen      %+v", rewritten, read.Export())
 		}
-		for w := range quota.Window(quota.Windows) {
+		for w := range quota.MaxWindows {
 			if migrated.Status(w) != "" && rewritten.Windows[w].ObservedAtStatus.IsZero() {
 				t.Fatalf("%v has a status without a stamp", w)
 			}

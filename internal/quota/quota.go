@@ -1,38 +1,89 @@
-// Package quota is what shunt knows about the quota of one account: the windows that the provider reports, how long each
-// piece of that knowledge lasts, and how an account stands by it.
+// Package quota holds what is known about the quota of one account: the windows that its provider reports, how long each
+// observation stays valid, and whether the account is near its quota, rejected or over a cap.
 //
-// It is pure: the present is an argument, there is no I/O and no lock. A [State] is a plain value that its owner guards.
-// What the headers are called, and where a state is kept, is not its business.
+// The windows are values in the [Table] of a family of accounts. A window counts for every request, or for the models of one
+// [Scope] only.
+//
+// The package is pure: the current time is an argument, and there is no I/O and no lock. A [State] is a plain value that its
+// owner guards. The package does not know how headers are called or where a state is stored.
 package quota
 
-import "time"
-
-// Window is one of the provider's quota windows.
-type Window uint8
-
-// The windows. Fable is the weekly window of the Fable model family, 7d_oi on the wire.
-const (
-	FiveHour Window = iota
-	SevenDay
-	Fable
+import (
+	"fmt"
+	"slices"
+	"time"
 )
 
-// Windows is how many windows there are.
-const Windows = 3
+// MaxWindows is the most windows that a [Table] may have. It is small because a [State] is copied for every decision.
+const MaxWindows = 3
 
-const week = 7 * 24 * time.Hour
+// Scope names a class of models that has a quota window of its own. The empty Scope stands for all models.
+type Scope string
 
-// String is the window's name in configuration keys and logs: 5h, 7d or fable.
-func (w Window) String() string { return [Windows]string{"5h", "7d", "fable"}[w] }
+// Window is one of a family's quota windows.
+type Window struct {
+	Name   string        // in configuration keys and logs
+	Field  string        // at the end of the keys of headers and of the state file
+	Title  string        // for people
+	Length time.Duration // from one reset to the next
+	Scope  Scope         // the models that use it; empty = all
+}
 
-// Length is the time from one reset of the window to the next.
-func (w Window) Length() time.Duration { return [Windows]time.Duration{5 * time.Hour, week, week}[w] }
+// counts reports whether a request of a scope uses the window.
+func (w *Window) counts(scope Scope) bool { return w.Scope == "" || w.Scope == scope }
 
-// Set is a set of windows.
+// Table lists the windows of a family of accounts. Everything that has one value for each window is indexed as the table is.
+// It never changes. A nil Table has no windows.
+type Table struct {
+	windows []Window
+	scopes  []Scope
+	shared  Set             // the windows of all requests
+	instead [MaxWindows]Set // of a window with a scope: the shared ones of the same length, in whose place it governs
+}
+
+// NewTable returns the table of the given windows. It panics if there are more than [MaxWindows].
+func NewTable(windows ...Window) *Table {
+	if len(windows) > MaxWindows {
+		panic(fmt.Sprintf("quota: %d windows, at most %d are possible", len(windows), MaxWindows))
+	}
+	t := &Table{windows: slices.Clone(windows)}
+	for i, w := range windows {
+		switch {
+		case w.Scope == "":
+			t.shared |= Of(i)
+		case !slices.Contains(t.scopes, w.Scope):
+			t.scopes = append(t.scopes, w.Scope)
+		}
+		for j, other := range windows {
+			if w.Scope != "" && other.Scope == "" && other.Length == w.Length {
+				t.instead[i] |= Of(j)
+			}
+		}
+	}
+	return t
+}
+
+// Windows returns the windows in the order of their indexes. The caller must not change them.
+func (t *Table) Windows() []Window {
+	if t == nil {
+		return nil
+	}
+	return t.windows
+}
+
+// Scopes returns the scopes that have windows of their own. The caller must not change them.
+func (t *Table) Scopes() []Scope {
+	if t == nil {
+		return nil
+	}
+	return t.scopes
+}
+
+// Set is a set of windows, by their indexes.
 type Set uint8
 
-// Of is the set of the given windows.
-func Of(windows ...Window) Set {
+// Of returns the set of the given windows.
+func Of(windows ...int) Set {
 	var s Set
 	for _, w := range windows {
 		s |= 1 << w
@@ -40,20 +91,20 @@ func Of(windows ...Window) Set {
 	return s
 }
 
-// Has reports whether w is in the set.
-func (s Set) Has(w Window) bool { return s&(1<<w) != 0 }
+// Has reports whether the window of index w is in the set.
+func (s Set) Has(w int) bool { return s&(1<<w) != 0 }
 
-// rejected is the only status that means anything to shunt (QUO-4).
+// rejected is the only status that has a meaning here (QUO-4).
 const rejected = "rejected"
 
-// Signal is what one upstream response says about quota (QUO-1). The zero value says nothing.
+// Signal is what one upstream response reports about quota (QUO-1). The zero value reports nothing.
 type Signal struct {
-	Windows [Windows]WindowSignal
+	Windows [MaxWindows]WindowSignal
 	Status  string    // the aggregate's; empty = absent
 	Reset   time.Time // the aggregate's; zero = absent. It bounds a rejection by the aggregate alone, and nothing else
 }
 
-// WindowSignal is what one response says about one window. Each field stands alone (QUO-2).
+// WindowSignal is what one response reports about one window. Each field is independent of the others (QUO-2).
 type WindowSignal struct {
 	Utilization    float64 // fraction: 0 = unused, 1 = exhausted; may be more
 	HasUtilization bool
@@ -61,10 +112,10 @@ type WindowSignal struct {
 	Status         string    // empty = absent
 }
 
-// Rejected is the set of windows that the signal itself calls rejected.
+// Rejected returns the windows whose status in the signal is "rejected".
 func (sig *Signal) Rejected() Set {
 	var s Set
-	for w := range Window(Windows) {
+	for w := range sig.Windows {
 		if sig.Windows[w].Status == rejected {
 			s |= Of(w)
 		}
@@ -82,10 +133,10 @@ func (sig *Signal) rejectsAlone() bool {
 	return sig.Status == rejected
 }
 
-// Usage is what the provider's usage endpoint says about quota (QUO-22). The zero value says nothing.
-type Usage struct{ Windows [Windows]WindowUsage }
+// Usage is what the provider's usage endpoint reports about quota (QUO-22). The zero value reports nothing.
+type Usage struct{ Windows [MaxWindows]WindowUsage }
 
-// WindowUsage is what the endpoint says about one window; nothing without a utilization.
+// WindowUsage is what the endpoint reports about one window; nothing without a utilization.
 type WindowUsage struct {
 	Utilization float64 // fraction; may be more than 1
 	Has         bool

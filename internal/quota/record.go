@@ -4,7 +4,7 @@ import "time"
 
 // Record is a [State] as it is kept between two runs of the process (QUO-33). Times are whole seconds; zero = absent.
 type Record struct {
-	Windows          [Windows]WindowRecord
+	Windows          [MaxWindows]WindowRecord
 	Status           string // the aggregate's
 	ObservedAtStatus time.Time
 	ResetAtStatus    time.Time // the reset that bounds it, if it rejected alone (QUO-1)
@@ -52,14 +52,15 @@ func whole(t time.Time) time.Time {
 // Import is the state that a record stands for at the start of a process (QUO-34). Stamps and boundaries of nothing are
 // ignored; what has no stamp is as old as the process, and nothing is younger. A reading is taken to have been asked for
 // when it was written (FO-12): later than it was, which costs a refusal at the most.
-func Import(r Record, start time.Time) State {
+func Import(t *Table, r Record, start time.Time) State {
 	start = whole(start)
-	s := State{aggregate: status{text: r.Status, at: stamp(r.ObservedAtStatus, start)}}
+	s := NewState(t)
+	s.aggregate = status{text: r.Status, at: stamp(r.ObservedAtStatus, start)}
 	if r.Status == rejected {
 		s.aggregate.boundary = r.ResetAtStatus
 	}
-	for i, from := range r.Windows {
-		w := &s.windows[i]
+	for i := range t.Windows() {
+		w, from := &s.windows[i], &r.Windows[i]
 		w.reset = from.Reset
 		if from.HasUtilization {
 			at := stamp(from.ObservedAt, start)
@@ -106,11 +107,11 @@ func (r *Record) Migrate(start time.Time) {
 	}
 	switch {
 	case r.Status == "" || !r.ObservedAtStatus.IsZero():
-	case first.IsZero() || first.After(start.Add(week)):
+	case first.IsZero() || first.After(start.Add(aggregateLife)):
 		r.ObservedAtStatus = start
 	case !first.After(start):
 		r.Status = "" // its reset goes when it is imported
 	default:
-		r.ObservedAtStatus = time.Unix(max(first.Add(-week).Unix(), 0), 0).UTC()
+		r.ObservedAtStatus = time.Unix(max(first.Add(-aggregateLife).Unix(), 0), 0).UTC()
 	}
 }

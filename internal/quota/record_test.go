@@ -8,7 +8,7 @@ import (
 )
 
 // stored is a record of one window, with its aggregate if it has one.
-func stored(w quota.Window, wr quota.WindowRecord) quota.Record {
+func stored(w int, wr quota.WindowRecord) quota.Record {
 	var r quota.Record
 	r.Windows[w] = wr
 	return r
@@ -42,7 +42,7 @@ func lasts(s quota.State, there func(quota.State) bool) time.Duration {
 
 // QUO-34: what is made of a record at the start, in the order that the specification gives. A lifetime tells the stamp.
 func TestImport(t *testing.T) {
-	const five, h, year = quota.FiveHour, time.Hour, 365 * 24 * time.Hour
+	const five, h, year = fiveHour, time.Hour, 365 * 24 * time.Hour
 	type w = quota.WindowRecord
 	tests := []struct {
 		name                     string
@@ -71,14 +71,14 @@ func TestImport(t *testing.T) {
 		{"a time that is no time", w{HasUtilization: true, Reset: epoch(290 * year)}, 5 * h, year, 0},
 	}
 	for _, tt := range tests {
-		s := quota.Import(stored(five, tt.record), epoch(begin))
+		s := quota.Import(table, stored(five, tt.record), epoch(begin))
 		if got := lasts(s, func(s quota.State) bool { _, ok := s.Utilization(five); return ok }); got != tt.reading {
 			t.Errorf("%s: the reading lasts %v, want %v", tt.name, got, tt.reading)
 		}
 		if got := lasts(s, func(s quota.State) bool { _, ok := s.Reset(five); return ok }); got != tt.reset {
 			t.Errorf("%s: the reset lasts %v, want %v", tt.name, got, tt.reset)
 		}
-		if got := lasts(s, func(s quota.State) bool { return s.Rejected(false, soft) }); got != tt.rejected {
+		if got := lasts(s, func(s quota.State) bool { return s.Rejected(anyModel, soft) }); got != tt.rejected {
 			t.Errorf("%s: rejected for %v, want %v", tt.name, got, tt.rejected)
 		}
 	}
@@ -87,7 +87,7 @@ func TestImport(t *testing.T) {
 // QUO-13, QUO-34: an aggregate lives a week from its stamp; without one it goes with any window that expires in the import,
 // and else is as old as the process. It counts only if it stood alone in the record, whatever of the record is out of date.
 func TestImportAggregate(t *testing.T) {
-	const five, h = quota.FiveHour, time.Hour
+	const five, h = fiveHour, time.Hour
 	past := quota.WindowRecord{HasUtilization: true, Reset: epoch(begin - h)}
 	ahead := quota.WindowRecord{HasUtilization: true, Reset: epoch(begin + h)}
 	gone := quota.WindowRecord{Status: "rejected", ResetAtStatus: epoch(begin - h)}
@@ -108,11 +108,11 @@ func TestImportAggregate(t *testing.T) {
 		{"beside a status without a stamp", aggregate(stored(five, quota.WindowRecord{Status: "allowed"}), "rejected", begin-h), week - h, 0},
 	}
 	for _, tt := range tests {
-		s := quota.Import(tt.record, epoch(begin))
+		s := quota.Import(table, tt.record, epoch(begin))
 		if got := lasts(s, func(s quota.State) bool { return s.Aggregate() != "" }); got != tt.stored {
 			t.Errorf("%s: stored for %v, want %v", tt.name, got, tt.stored)
 		}
-		if got := lasts(s, func(s quota.State) bool { return s.Rejected(false, soft) }); got != tt.rejected {
+		if got := lasts(s, func(s quota.State) bool { return s.Rejected(anyModel, soft) }); got != tt.rejected {
 			t.Errorf("%s: rejected for %v, want %v", tt.name, got, tt.rejected)
 		}
 	}
@@ -120,7 +120,7 @@ func TestImportAggregate(t *testing.T) {
 
 // QUO-35: a window status of version 2.
 func TestMigrateWindow(t *testing.T) {
-	const five, h = quota.FiveHour, time.Hour
+	const five, h = fiveHour, time.Hour
 	type w = quota.WindowRecord
 	tests := []struct {
 		name        string
@@ -154,14 +154,14 @@ func TestMigrateWindow(t *testing.T) {
 
 // QUO-35: an aggregate of version 2 ends with the first window, within a week of the start.
 func TestMigrateAggregate(t *testing.T) {
-	const five, seven, h, s = quota.FiveHour, quota.SevenDay, time.Hour, time.Second
+	const five, seven, h, s = fiveHour, sevenDay, time.Hour, time.Second
 	reset := func(five, seven time.Duration) quota.Record {
 		var r quota.Record
 		if five != 0 {
-			r.Windows[quota.FiveHour].Reset = epoch(five)
+			r.Windows[fiveHour].Reset = epoch(five)
 		}
 		if seven != 0 {
-			r.Windows[quota.SevenDay].Reset = epoch(seven)
+			r.Windows[sevenDay].Reset = epoch(seven)
 		}
 		return aggregate(r, "rejected", -1)
 	}
@@ -196,7 +196,7 @@ func TestMigrateAggregate(t *testing.T) {
 	// In the same import the reset that had passed goes with it, and nothing else does.
 	r := reset(begin-h, begin+h)
 	r.Migrate(epoch(begin))
-	state := quota.Import(r, epoch(begin))
+	state := quota.Import(table, r, epoch(begin))
 	_, was := state.Reset(five)
 	_, is := state.Reset(seven)
 	if was || !is || state.Aggregate() != "" {
@@ -206,12 +206,12 @@ func TestMigrateAggregate(t *testing.T) {
 
 // QUO-33: times are whole seconds, and what has gone is not written.
 func TestExport(t *testing.T) {
-	var h history
+	h := newHistory()
 	half := 500 * time.Millisecond
-	sig := on(quota.SevenDay, quota.WindowSignal{Utilization: 0.4, HasUtilization: true, Reset: at(time.Hour + half), Status: "allowed"})
+	sig := on(sevenDay, quota.WindowSignal{Utilization: 0.4, HasUtilization: true, Reset: at(time.Hour + half), Status: "allowed"})
 	sig.Status = "allowed"
 	h.record(half, sig)
-	want := stored(quota.SevenDay, quota.WindowRecord{
+	want := stored(sevenDay, quota.WindowRecord{
 		Utilization: 0.4, HasUtilization: true, Reset: at(time.Hour), ObservedAt: start,
 		Status: "allowed", ObservedAtStatus: start, ResetAtStatus: at(time.Hour),
 	})
@@ -227,11 +227,11 @@ func TestExport(t *testing.T) {
 // An account that ran out of its week serves again after the weekly reset, also in a process that starts after it: what is
 // left of the aggregate that repeated the rejection must not become one that stood alone.
 func TestRepeatedAggregateIsNotRevived(t *testing.T) {
-	var h history
-	h.record(0, merged("rejected", on(quota.SevenDay, until(48*time.Hour, status("rejected")))))
+	h := newHistory()
+	h.record(0, merged("rejected", on(sevenDay, until(48*time.Hour, status("rejected")))))
 	for _, saved := range []time.Duration{time.Hour, 48 * time.Hour} {
 		s := h.expired(saved)
-		if next := quota.Import(s.Export(), at(49*time.Hour)); next.Rejected(false, soft) {
+		if next := quota.Import(table, s.Export(), at(49*time.Hour)); next.Rejected(anyModel, soft) {
 			t.Errorf("saved after %v: rejected", saved)
 		}
 	}

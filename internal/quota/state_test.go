@@ -14,9 +14,6 @@ const week = 7 * 24 * time.Hour
 
 func at(d time.Duration) time.Time { return start.Add(d) }
 
-// history is a state under test; its steps are in the order of their times.
-type history struct{ state quota.State }
-
 // record takes in a signal at a time after the start; its request went out a second before.
 func (h *history) record(d time.Duration, sig quota.Signal) *history {
 	h.state.Record(sig, at(d-time.Second), at(d))
@@ -29,7 +26,7 @@ func (h *history) expired(d time.Duration) quota.State {
 	return s
 }
 
-func on(w quota.Window, sig quota.WindowSignal) quota.Signal {
+func on(w int, sig quota.WindowSignal) quota.Signal {
 	var s quota.Signal
 	s.Windows[w] = sig
 	return s
@@ -55,7 +52,7 @@ type view struct {
 	status string
 }
 
-func viewOf(s quota.State, w quota.Window) view {
+func viewOf(s quota.State, w int) view {
 	v := view{status: s.Status(w)}
 	if u, ok := s.Utilization(w); ok {
 		v.used = u
@@ -66,7 +63,7 @@ func viewOf(s quota.State, w quota.Window) view {
 	return v
 }
 
-func expect(t *testing.T, what string, s quota.State, w quota.Window, want view) {
+func expect(t *testing.T, what string, s quota.State, w int, want view) {
 	t.Helper()
 	if got := viewOf(s, w); got != want {
 		t.Errorf("%s: got %+v, want %+v", what, got, want)
@@ -90,10 +87,10 @@ func TestEachFieldStandsAlone(t *testing.T) {
 		"reset":         {resets(2 * time.Hour), view{0.4, 2 * time.Hour, "allowed"}},
 	}
 	for name, tt := range tests {
-		var h history
-		h.record(0, on(quota.FiveHour, full)).record(time.Second, on(quota.FiveHour, tt.sig))
-		expect(t, name, h.state, quota.FiveHour, tt.want)
-		expect(t, name+", other window", h.state, quota.SevenDay, view{})
+		h := newHistory()
+		h.record(0, on(fiveHour, full)).record(time.Second, on(fiveHour, tt.sig))
+		expect(t, name, h.state, fiveHour, tt.want)
+		expect(t, name+", other window", h.state, sevenDay, view{})
 	}
 }
 
@@ -102,27 +99,27 @@ func TestLifetimes(t *testing.T) {
 	const h = time.Hour
 	tests := []struct {
 		name   string
-		window quota.Window
+		window int
 		sig    quota.WindowSignal
 		after  time.Duration
 		want   view
 	}{
-		{"QUO-10: before the reset", quota.FiveHour, until(h, used(0.4)), h - 1, view{0.4, h, ""}},
-		{"QUO-10: at the reset", quota.FiveHour, until(h, used(0.4)), h, view{}},
-		{"QUO-11: a reading without a reset, just alive", quota.FiveHour, used(0.4), 5*h - 1, view{0.4, nil, ""}},
-		{"QUO-11: a reading without a reset, over", quota.FiveHour, used(0.4), 5 * h, view{}},
-		{"QUO-11: a reading outlived by its reset", quota.FiveHour, until(6*h, used(0.4)), 5 * h, view{nil, 6 * h, ""}},
-		{"QUO-11: a weekly reading", quota.SevenDay, used(0.4), week - 1, view{0.4, nil, ""}},
-		{"QUO-11: a weekly reading, over", quota.SevenDay, used(0.4), week, view{}},
-		{"QUO-11: a Fable reading, over", quota.Fable, used(0.4), week, view{}},
-		{"QUO-12: before the boundary", quota.FiveHour, until(h, status("rejected")), h - 1, view{nil, h, "rejected"}},
-		{"QUO-12: at the boundary", quota.FiveHour, until(h, status("rejected")), h, view{}},
-		{"QUO-12: no boundary", quota.FiveHour, status("rejected"), 5*h - 1, view{nil, nil, "rejected"}},
-		{"QUO-12: no boundary, over", quota.FiveHour, status("rejected"), 5 * h, view{}},
-		{"QUO-12: boundary beyond the length", quota.FiveHour, until(9*h, status("rejected")), 5 * h, view{nil, 9 * h, ""}},
+		{"QUO-10: before the reset", fiveHour, until(h, used(0.4)), h - 1, view{0.4, h, ""}},
+		{"QUO-10: at the reset", fiveHour, until(h, used(0.4)), h, view{}},
+		{"QUO-11: a reading without a reset, just alive", fiveHour, used(0.4), 5*h - 1, view{0.4, nil, ""}},
+		{"QUO-11: a reading without a reset, over", fiveHour, used(0.4), 5 * h, view{}},
+		{"QUO-11: a reading outlived by its reset", fiveHour, until(6*h, used(0.4)), 5 * h, view{nil, 6 * h, ""}},
+		{"QUO-11: a weekly reading", sevenDay, used(0.4), week - 1, view{0.4, nil, ""}},
+		{"QUO-11: a weekly reading, over", sevenDay, used(0.4), week, view{}},
+		{"QUO-11: a Fable reading, over", fable, used(0.4), week, view{}},
+		{"QUO-12: before the boundary", fiveHour, until(h, status("rejected")), h - 1, view{nil, h, "rejected"}},
+		{"QUO-12: at the boundary", fiveHour, until(h, status("rejected")), h, view{}},
+		{"QUO-12: no boundary", fiveHour, status("rejected"), 5*h - 1, view{nil, nil, "rejected"}},
+		{"QUO-12: no boundary, over", fiveHour, status("rejected"), 5 * h, view{}},
+		{"QUO-12: boundary beyond the length", fiveHour, until(9*h, status("rejected")), 5 * h, view{nil, 9 * h, ""}},
 	}
 	for _, tt := range tests {
-		var s history
+		s := newHistory()
 		s.record(0, on(tt.window, tt.sig))
 		expect(t, tt.name, s.expired(tt.after), tt.window, tt.want)
 	}
@@ -131,42 +128,42 @@ func TestLifetimes(t *testing.T) {
 // QUO-12: the boundary of a status stays where it was when the status was written.
 func TestBoundaryNeverMoves(t *testing.T) {
 	const h = time.Hour
-	var later history
-	later.record(0, on(quota.FiveHour, until(h, status("rejected")))).record(1, on(quota.FiveHour, resets(3*h)))
-	expect(t, "a later reset does not lengthen", later.expired(h), quota.FiveHour, view{nil, 3 * h, ""})
+	later := newHistory()
+	later.record(0, on(fiveHour, until(h, status("rejected")))).record(1, on(fiveHour, resets(3*h)))
+	expect(t, "a later reset does not lengthen", later.expired(h), fiveHour, view{nil, 3 * h, ""})
 
-	var earlier history
-	earlier.record(0, on(quota.FiveHour, until(3*h, status("rejected")))).record(1, on(quota.FiveHour, until(h, used(0.2))))
-	expect(t, "an earlier reset does not shorten", earlier.expired(h), quota.FiveHour, view{nil, nil, "rejected"})
+	earlier := newHistory()
+	earlier.record(0, on(fiveHour, until(3*h, status("rejected")))).record(1, on(fiveHour, until(h, used(0.2))))
+	expect(t, "an earlier reset does not shorten", earlier.expired(h), fiveHour, view{nil, nil, "rejected"})
 
-	var none history
-	none.record(0, on(quota.FiveHour, status("rejected"))).record(1, on(quota.FiveHour, resets(h)))
-	expect(t, "a reset learnt later is no boundary", none.expired(h), quota.FiveHour, view{nil, nil, "rejected"})
+	none := newHistory()
+	none.record(0, on(fiveHour, status("rejected"))).record(1, on(fiveHour, resets(h)))
+	expect(t, "a reset learnt later is no boundary", none.expired(h), fiveHour, view{nil, nil, "rejected"})
 }
 
 // QUO-15: a response without a reset falls back on the stored one only while that is ahead.
 func TestResetOfAResponse(t *testing.T) {
 	const h = time.Hour
-	var ahead history
-	ahead.record(0, on(quota.FiveHour, resets(h))).record(h/2, on(quota.FiveHour, status("rejected")))
-	expect(t, "the stored reset is the boundary", ahead.expired(h), quota.FiveHour, view{})
+	ahead := newHistory()
+	ahead.record(0, on(fiveHour, resets(h))).record(h/2, on(fiveHour, status("rejected")))
+	expect(t, "the stored reset is the boundary", ahead.expired(h), fiveHour, view{})
 
-	var over history
-	over.record(0, on(quota.FiveHour, resets(h))).record(h, on(quota.FiveHour, used(0.1)))
-	expect(t, "a reset that has passed is dropped", over.state, quota.FiveHour, view{0.1, nil, ""})
+	over := newHistory()
+	over.record(0, on(fiveHour, resets(h))).record(h, on(fiveHour, used(0.1)))
+	expect(t, "a reset that has passed is dropped", over.state, fiveHour, view{0.1, nil, ""})
 }
 
 // QUO-14: a write expires first, so that what is out of date is not revived by it.
 func TestRecordExpires(t *testing.T) {
-	var h history
-	h.record(0, on(quota.FiveHour, until(time.Hour, used(0.9)))).record(2*time.Hour, on(quota.FiveHour, resets(5*time.Hour)))
-	expect(t, "after the reset", h.state, quota.FiveHour, view{nil, 5 * time.Hour, ""})
+	h := newHistory()
+	h.record(0, on(fiveHour, until(time.Hour, used(0.9)))).record(2*time.Hour, on(fiveHour, resets(5*time.Hour)))
+	expect(t, "after the reset", h.state, fiveHour, view{nil, 5 * time.Hour, ""})
 }
 
 // QUO-13: the aggregate lives a week from its stamp, whatever its windows do.
 func TestAggregateLifetime(t *testing.T) {
-	var h history
-	sig := on(quota.FiveHour, until(time.Hour, used(0.4)))
+	h := newHistory()
+	sig := on(fiveHour, until(time.Hour, used(0.4)))
 	sig.Status = "rejected"
 	h.record(0, sig)
 	for after, want := range map[time.Duration]string{2 * time.Hour: "rejected", week - 1: "rejected", week: ""} {
@@ -179,12 +176,12 @@ func TestAggregateLifetime(t *testing.T) {
 
 // SEL-9: unseen is what never said anything, and what has nothing left of it.
 func TestUnseen(t *testing.T) {
-	var h history
+	h := newHistory()
 	if h.record(0, quota.Signal{}); !h.state.Unseen() {
 		t.Error("a response without quota headers is no observation")
 	}
 	h.record(0, quota.Signal{Status: "allowed"})
-	h.record(0, on(quota.Fable, resets(time.Hour)))
+	h.record(0, on(fable, resets(time.Hour)))
 	if h.state.Unseen() {
 		t.Error("an observed account is not unseen")
 	}
@@ -198,31 +195,31 @@ func TestUnseen(t *testing.T) {
 
 // A clock that steps back forgets nothing and breaks nothing.
 func TestClockStepsBack(t *testing.T) {
-	var h history
-	h.record(0, on(quota.FiveHour, until(time.Hour, used(0.4))))
-	expect(t, "an hour earlier", h.expired(-time.Hour), quota.FiveHour, view{0.4, time.Hour, ""})
+	h := newHistory()
+	h.record(0, on(fiveHour, until(time.Hour, used(0.4))))
+	expect(t, "an hour earlier", h.expired(-time.Hour), fiveHour, view{0.4, time.Hour, ""})
 }
 
 // FO-13: to clear rejections takes every rejected status and nothing else, and a rejection after it counts again.
 func TestClearRejections(t *testing.T) {
-	var s quota.State
+	s := quota.NewState(table)
 	sig := merged(
-		"rejected", on(quota.FiveHour, until(time.Hour, quota.WindowSignal{Utilization: 0.5, HasUtilization: true, Status: "rejected"})),
-		on(quota.SevenDay, until(48*time.Hour, quota.WindowSignal{Utilization: 0.2, HasUtilization: true, Status: "allowed"})),
-		on(quota.Fable, status("rejected")),
+		"rejected", on(fiveHour, until(time.Hour, quota.WindowSignal{Utilization: 0.5, HasUtilization: true, Status: "rejected"})),
+		on(sevenDay, until(48*time.Hour, quota.WindowSignal{Utilization: 0.2, HasUtilization: true, Status: "allowed"})),
+		on(fable, status("rejected")),
 	)
 	s.Record(sig, at(-time.Second), at(0))
 	s.ClearRejections()
-	if s.Rejected(true, soft) || s.Aggregate() != "" {
+	if s.Rejected(fableOnly, soft) || s.Aggregate() != "" {
 		t.Errorf("still rejected; aggregate %q", s.Aggregate())
 	}
-	expect(t, "5h", s, quota.FiveHour, view{0.5, time.Hour, ""})
-	expect(t, "7d", s, quota.SevenDay, view{0.2, 48 * time.Hour, "allowed"})
+	expect(t, "5h", s, fiveHour, view{0.5, time.Hour, ""})
+	expect(t, "7d", s, sevenDay, view{0.2, 48 * time.Hour, "allowed"})
 	s.Record(sig, at(1), at(2))
-	if !s.Rejected(false, soft) {
+	if !s.Rejected(anyModel, soft) {
 		t.Error("the next rejection does not count")
 	}
-	s = quota.State{}
+	s = quota.NewState(table)
 	s.Record(quota.Signal{Status: "rejected"}, at(0), at(0))
 	s.ClearRejections()
 	if !s.Unseen() {

@@ -4,23 +4,30 @@ package quota
 // configured (SEL-7).
 const DefaultHard = 0.98
 
-// Thresholds are fractions of utilization, one a window.
-type Thresholds [Windows]float64
+// Thresholds are fractions of utilization, one for each window.
+type Thresholds [MaxWindows]float64
+
+// Uniform returns thresholds that are the same for every window.
+func Uniform(limit float64) (t Thresholds) {
+	for w := range t {
+		t[w] = limit
+	}
+	return t
+}
 
 // Setting is one level of configured thresholds; nil = not set at this level.
 type Setting struct {
-	All    *float64 // for every window that has none of its own
-	Window [Windows]*float64
+	All    *float64 // for every window without a value of its own
+	Window [MaxWindows]*float64
 }
 
-// Soft resolves the soft thresholds (SEL-20): the first level that says anything about a window decides, at each level
-// the window's own value before the one for all; hard where no level does, and never more than hard.
+// Soft resolves the soft thresholds (SEL-20): the first level that has a value for a window decides, and at each level the
+// window's own value comes before the one for all; hard where no level has one, and never more than hard.
 func Soft(hard float64, levels ...Setting) Thresholds {
-	var t Thresholds
+	t := Uniform(hard)
 	for w := range t {
-		t[w] = hard
 		for _, l := range levels {
-			if v := l.value(Window(w)); v != nil {
+			if v := l.value(w); v != nil {
 				t[w] = min(*v, hard)
 				break
 			}
@@ -29,7 +36,7 @@ func Soft(hard float64, levels ...Setting) Thresholds {
 	return t
 }
 
-func (l *Setting) value(w Window) *float64 {
+func (l *Setting) value(w int) *float64 {
 	if v := l.Window[w]; v != nil {
 		return v
 	}
@@ -42,11 +49,11 @@ type Caps struct {
 	Set Set // the windows that have a cap
 }
 
-// Cap resolves the caps (CAP-1): the first level that says anything about a window decides, as in [Soft], and a window
-// that no level speaks of has none. The hard threshold is no limit to a cap.
+// Cap resolves the caps (CAP-1): the first level that has a value for a window decides, as in [Soft]; a window without a value
+// at any level has no cap. The hard threshold does not limit a cap.
 func Cap(levels ...Setting) Caps {
 	var c Caps
-	for w := range Window(Windows) {
+	for w := range c.At {
 		for _, l := range levels {
 			if v := l.value(w); v != nil {
 				c.At[w], c.Set = *v, c.Set|Of(w)

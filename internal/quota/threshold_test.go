@@ -9,7 +9,7 @@ import (
 // SEL-20: the account before the pool, a window's own value before the one for all, nothing above the hard threshold.
 func TestSoft(t *testing.T) {
 	v := func(f float64) *float64 { return &f }
-	pool := quota.Setting{All: v(0.5), Window: [quota.Windows]*float64{quota.FiveHour: v(0.6)}}
+	pool := quota.Setting{All: v(0.5), Window: [quota.MaxWindows]*float64{fiveHour: v(0.6)}}
 	tests := []struct {
 		name   string
 		hard   float64
@@ -23,7 +23,7 @@ func TestSoft(t *testing.T) {
 		{"the account's for all", 0.9, []quota.Setting{{All: v(0.7)}, pool}, quota.Thresholds{0.7, 0.7, 0.7}},
 		{
 			"the account's for a window, above hard", 0.9,
-			[]quota.Setting{{Window: [quota.Windows]*float64{quota.FiveHour: v(0.95)}}, pool},
+			[]quota.Setting{{Window: [quota.MaxWindows]*float64{fiveHour: v(0.95)}}, pool},
 			quota.Thresholds{0.9, 0.5, 0.5},
 		},
 		{"zero is a value", 0.9, []quota.Setting{{All: v(0)}, pool}, quota.Thresholds{0, 0, 0}},

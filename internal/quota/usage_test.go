@@ -9,7 +9,7 @@ import (
 )
 
 // poll takes in an answer of the usage endpoint, asked for a second before.
-func (h *history) poll(d time.Duration, w quota.Window, u quota.WindowUsage) *history {
+func (h *history) poll(d time.Duration, w int, u quota.WindowUsage) *history {
 	var all quota.Usage
 	all.Windows[w] = u
 	h.state.RecordUsage(all, at(d-time.Second), at(d))
@@ -18,7 +18,7 @@ func (h *history) poll(d time.Duration, w quota.Window, u quota.WindowUsage) *hi
 
 // QUO-23: what a usage update writes, and what it leaves.
 func TestUsageUpdate(t *testing.T) {
-	const five, hour = quota.FiveHour, time.Hour
+	const five, hour = fiveHour, time.Hour
 	full := quota.WindowSignal{Utilization: 0.4, HasUtilization: true, Reset: at(2 * hour), Status: "rejected"}
 	percent := func(u float64) quota.WindowUsage { return quota.WindowUsage{Utilization: u, Has: true} }
 	tests := []struct {
@@ -39,17 +39,17 @@ func TestUsageUpdate(t *testing.T) {
 		{"no number", full, percent(math.NaN()), hour, view{0.4, 2 * hour, "rejected"}},
 	}
 	for _, tt := range tests {
-		var h history
+		h := newHistory()
 		h.record(0, on(five, tt.stored)).poll(tt.after, five, tt.usage)
 		expect(t, tt.name, h.state, five, tt.want)
-		expect(t, tt.name+", other window", h.state, quota.SevenDay, view{})
+		expect(t, tt.name+", other window", h.state, sevenDay, view{})
 	}
 }
 
 // QUO-11, QUO-23: an update renews the reading's age, and no status's.
 func TestUsageUpdateStamps(t *testing.T) {
-	const five, hour = quota.FiveHour, time.Hour
-	var h history
+	const five, hour = fiveHour, time.Hour
+	h := newHistory()
 	h.record(0, on(five, quota.WindowSignal{Utilization: 0.4, HasUtilization: true, Status: "allowed"}))
 	h.poll(3*hour, five, quota.WindowUsage{Utilization: 0.5, Has: true})
 	expect(t, "the status is out of date", h.expired(5*hour), five, view{0.5, nil, ""})
@@ -59,13 +59,13 @@ func TestUsageUpdateStamps(t *testing.T) {
 
 // QUO-12, QUO-23: an update never moves the boundary that a status captured.
 func TestUsageUpdateLeavesBoundaries(t *testing.T) {
-	const five, hour = quota.FiveHour, time.Hour
-	var h history
+	const five, hour = fiveHour, time.Hour
+	h := newHistory()
 	h.record(0, on(five, until(hour, status("rejected"))))
 	h.poll(1, five, quota.WindowUsage{Utilization: 0.9, Has: true, Reset: at(4 * hour)})
 	expect(t, "at the boundary", h.expired(hour), five, view{0.9, 4 * hour, ""})
 
-	var none history
+	none := newHistory()
 	none.record(0, on(five, status("rejected")))
 	none.poll(1, five, quota.WindowUsage{Utilization: 0.9, Has: true, Reset: at(hour)})
 	expect(t, "a status without one gets none", none.expired(hour), five, view{nil, nil, "rejected"})
@@ -74,12 +74,12 @@ func TestUsageUpdateLeavesBoundaries(t *testing.T) {
 // FO-12: a poll that was sent after a rejection came, and reads below the soft threshold, outranks it.
 func TestUsageOutranksRejection(t *testing.T) {
 	for sent, rejected := range map[time.Duration]bool{-1: true, 0: true, 1: false} {
-		var s quota.State
-		s.Record(on(quota.FiveHour, until(4*time.Hour, status("rejected"))), at(-time.Second), at(0))
+		s := quota.NewState(table)
+		s.Record(on(fiveHour, until(4*time.Hour, status("rejected"))), at(-time.Second), at(0))
 		var u quota.Usage
-		u.Windows[quota.FiveHour] = quota.WindowUsage{Utilization: 0.3, Has: true}
+		u.Windows[fiveHour] = quota.WindowUsage{Utilization: 0.3, Has: true}
 		s.RecordUsage(u, at(sent), at(time.Minute))
-		if got := s.Rejected(false, soft); got != rejected {
+		if got := s.Rejected(anyModel, soft); got != rejected {
 			t.Errorf("sent %v after it: rejected = %v", sent, got)
 		}
 	}

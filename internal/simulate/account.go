@@ -5,16 +5,16 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"shunt/internal/quota"
+	"shunt/internal/family/claude"
 )
 
 // sizes are what the windows of a plan of size 1 hold, in units.
-var sizes = [quota.Windows]float64{quota.FiveHour: 1.5e6, quota.SevenDay: 15e6, quota.Fable: 6e6}
+var sizes = [claude.WindowCount]float64{claude.FiveHour: 1.5e6, claude.SevenDay: 15e6, claude.Fable: 6e6}
 
 // account is one account of the provider as the run finds it.
 type account struct {
 	name    string
-	windows [quota.Windows]limit
+	windows [claude.WindowCount]limit
 }
 
 // limit is one window of an account.
@@ -31,9 +31,9 @@ func newAccounts(plans []float64, scale float64, rng *rand.Rand) []account {
 	accounts := make([]account, len(plans))
 	for i, plan := range plans {
 		a := account{name: fmt.Sprintf("account-%d", i+1)}
-		for w := range quota.Window(quota.Windows) {
-			hours := int(w.Length() / time.Hour)
-			a.windows[w] = limit{w.Length(), plan * scale * sizes[w], 0, time.Duration(1+rng.IntN(hours)) * time.Hour}
+		for w, window := range claude.Family.Windows.Windows() {
+			hours := int(window.Length / time.Hour)
+			a.windows[w] = limit{window.Length, plan * scale * sizes[w], 0, time.Duration(1+rng.IntN(hours)) * time.Hour}
 		}
 		accounts[i] = a
 	}
@@ -50,4 +50,4 @@ func (l *limit) began(at time.Duration) time.Duration {
 }
 
 // counts reports whether a request counts in a window.
-func counts(w quota.Window, fable bool) bool { return w != quota.Fable || fable }
+func counts(w int, fable bool) bool { return w != claude.Fable || fable }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"shunt/internal/quota"
+	"shunt/internal/family/claude"
 )
 
 // slot is the grain of the bound. Windows reset at whole hours, so that each hour lies in one instance of each window.
@@ -41,7 +41,7 @@ type pricing struct {
 // priced is one kind of window of one account over the run.
 type priced struct {
 	account int
-	window  quota.Window
+	window  int
 	first   []bool    // by slot: an instance begins
 	stands  []bool    // by slot: there is a constraint from there on
 	room    []float64 // by slot: its right side
@@ -77,7 +77,7 @@ func newPricing(w *workload) *pricing {
 		for class := range 2 {
 			p.price[i][class], p.bought[i][class] = make([]float64, p.slots), make([]float64, p.slots)
 		}
-		for window := range quota.Window(quota.Windows) {
+		for window := range claude.WindowCount {
 			p.limits = append(p.limits, newPriced(w, i, window, largest))
 		}
 	}
@@ -91,7 +91,7 @@ func classOf(fable bool) int {
 	return 0
 }
 
-func newPriced(w *workload, account int, window quota.Window, largest []float64) *priced {
+func newPriced(w *workload, account int, window int, largest []float64) *priced {
 	n := len(largest)
 	c := &priced{
 		account: account, window: window,
@@ -119,7 +119,7 @@ func newPriced(w *workload, account int, window quota.Window, largest []float64)
 		}
 		c.first[k] = true
 		for ; k < end; k++ {
-			c.stands[k] = c.first[k] || window == quota.FiveHour || k%24 == 0
+			c.stands[k] = c.first[k] || window == claude.FiveHour || k%24 == 0
 			c.room[k] = max(0, l.size-used) + turn
 			used += others[k]
 		}
@@ -142,7 +142,7 @@ func (p *pricing) sum() {
 				at = 0
 			}
 			at += price
-			if c.window != quota.Fable {
+			if c.window != claude.Fable {
 				p.price[c.account][0][k] += at
 			}
 			p.price[c.account][1][k] += at

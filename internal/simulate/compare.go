@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"shunt/internal/family/claude"
 	"shunt/internal/pool"
-	"shunt/internal/quota"
 )
 
 // Result is what became of the workload under one policy. Amounts are units.
@@ -39,7 +39,7 @@ type Result struct {
 // Sample is how things stood at one time of a run.
 type Sample struct {
 	At          time.Duration
-	Utilization [][quota.Windows]float64 // by account
+	Utilization [][claude.WindowCount]float64 // by account
 	Moves       int
 	Refused     float64
 	Expired     float64

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"shunt/internal/quota"
+	"shunt/internal/family/claude"
 )
 
 // small is a comparison that takes a moment.
@@ -103,8 +103,8 @@ func TestPollingIsSeen(t *testing.T) {
 		t.Error("polls change nothing")
 	}
 	for i, status := range s.pool.Snapshot() {
-		got, known := status.Quota.Utilization(quota.SevenDay)
-		m := &x.provider.accounts[i].windows[quota.SevenDay]
+		got, known := status.Quota.Utilization(claude.SevenDay)
+		m := &x.provider.accounts[i].windows[claude.SevenDay]
 		if want := m.used / m.size; !known || math.Abs(got-want) > 0.05 {
 			t.Errorf("%s: week %.3f known as %.3f, %v", status.Name, want, got, known)
 		}

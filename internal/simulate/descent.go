@@ -3,7 +3,7 @@ package simulate
 import (
 	"math"
 
-	"shunt/internal/quota"
+	"shunt/internal/family/claude"
 )
 
 // steps are those of the descent. So many come within a few thousandths of the optimum, as a solver of linear programs finds
@@ -52,7 +52,7 @@ func (c *priced) descend(bought [2][]float64, rate, scale float64) {
 	fromHere := 0.0
 	for k := len(c.price) - 1; k >= 0; k-- {
 		fromHere += bought[1][k]
-		if c.window != quota.Fable {
+		if c.window != claude.Fable {
 			fromHere += bought[0][k]
 		}
 		if c.stands[k] {

@@ -8,7 +8,7 @@ import (
 	"math"
 	"time"
 
-	"shunt/internal/quota"
+	"shunt/internal/family/claude"
 )
 
 //go:embed page.html
@@ -154,10 +154,10 @@ func (c *Comparison) panels() []panel {
 			s.Five = point(0, s.Left, s.Bottom)
 			for j := range r.Samples {
 				at := s.x(r.Samples[j].At, length)
-				used := func(w quota.Window) float64 { return s.y(min(1, r.Samples[j].Utilization[a][w])) }
-				s.Five += point(1, at, used(quota.FiveHour))
-				s.Week += point(j, at, used(quota.SevenDay))
-				s.Fable += point(j, at, used(quota.Fable))
+				used := func(w int) float64 { return s.y(min(1, r.Samples[j].Utilization[a][w])) }
+				s.Five += point(1, at, used(claude.FiveHour))
+				s.Week += point(j, at, used(claude.SevenDay))
+				s.Fable += point(j, at, used(claude.Fable))
 			}
 			s.Five += point(1, s.Left+s.Width, s.Bottom) + "Z"
 			p.Strips = append(p.Strips, s)

@@ -39,7 +39,7 @@ import (
 	"fmt"
 	"time"
 
-	"shunt/internal/quota"
+	"shunt/internal/family/claude"
 )
 
 // Options describe a comparison; [Defaults] are a start. Fractions are of 1.
@@ -113,7 +113,7 @@ func (o *Options) Check() error {
 		}
 		all += plan
 	}
-	if turns := o.Demand * all * sizes[quota.SevenDay] * float64(o.Days) / 7 / usualTurn; o.Trace == "" && turns > mostTurns {
+	if turns := o.Demand * all * sizes[claude.SevenDay] * float64(o.Days) / 7 / usualTurn; o.Trace == "" && turns > mostTurns {
 		return fmt.Errorf("about %.0f million turns are too many: fewer days, smaller plans or less demand", turns/1e6)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"shunt/internal/family/claude"
 	"shunt/internal/quota"
 )
 
@@ -16,7 +17,7 @@ type provider struct {
 
 // ledger is what was used of one account.
 type ledger struct {
-	windows [quota.Windows]meter
+	windows [claude.WindowCount]meter
 }
 
 type meter struct {
@@ -29,7 +30,7 @@ type answer struct {
 	served bool
 	signal quota.Signal
 	full   quota.Set // the windows that refuse it
-	resets [quota.Windows]time.Duration
+	resets [claude.WindowCount]time.Duration
 	retry  time.Duration // until the last of the full ones resets
 }
 
@@ -68,8 +69,8 @@ func (p *provider) advance(now time.Duration) {
 func (l *ledger) full(fable bool) quota.Set {
 	var full quota.Set
 	for w := range l.windows {
-		if m := &l.windows[w]; m.used >= m.size && counts(quota.Window(w), fable) {
-			full |= quota.Of(quota.Window(w))
+		if m := &l.windows[w]; m.used >= m.size && counts(w, fable) {
+			full |= quota.Of(w)
 		}
 	}
 	return full
@@ -78,7 +79,7 @@ func (l *ledger) full(fable bool) quota.Set {
 // charge counts what a request used.
 func (l *ledger) charge(units float64, fable bool) {
 	for w := range l.windows {
-		if counts(quota.Window(w), fable) {
+		if counts(w, fable) {
 			l.windows[w].used += units
 		}
 	}
@@ -96,7 +97,7 @@ func (p *provider) ask(account int, fable bool, now time.Duration) answer {
 		if m.used >= m.size {
 			s.Status = "rejected"
 		}
-		if a.full.Has(quota.Window(w)) {
+		if a.full.Has(w) {
 			a.retry = max(a.retry, m.reset-now)
 			a.signal.Status = "rejected"
 		}
@@ -116,4 +117,4 @@ func (p *provider) usage(account int) quota.Usage {
 }
 
 // fableOnly reports whether only the Fable week refuses.
-func (a *answer) fableOnly() bool { return a.full == quota.Of(quota.Fable) }
+func (a *answer) fableOnly() bool { return a.full == quota.Of(claude.Fable) }

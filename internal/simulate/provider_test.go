@@ -4,19 +4,20 @@ import (
 	"testing"
 	"time"
 
+	"shunt/internal/family/claude"
 	"shunt/internal/quota"
 )
 
 const (
-	five, seven, fable = quota.FiveHour, quota.SevenDay, quota.Fable
+	five, seven, fable = claude.FiveHour, claude.SevenDay, claude.Fable
 	hour               = time.Hour
 )
 
 // accountOf has windows of that size that reset after that time.
-func accountOf(sizes [quota.Windows]float64, resets [quota.Windows]time.Duration) account {
+func accountOf(sizes [claude.WindowCount]float64, resets [claude.WindowCount]time.Duration) account {
 	a := account{name: "a"}
-	for w := range quota.Window(quota.Windows) {
-		a.windows[w] = limit{length: w.Length(), size: sizes[w], reset: resets[w]}
+	for w, window := range claude.Family.Windows.Windows() {
+		a.windows[w] = limit{length: window.Length, size: sizes[w], reset: resets[w]}
 	}
 	return a
 }
@@ -55,7 +56,7 @@ func TestProviderWindows(t *testing.T) {
 		if got.Utilization != s.before || !got.HasUtilization || !got.Reset.After(monday.Add(s.at)) {
 			t.Errorf("step %d: %+v", i, got)
 		}
-		for w := range quota.Window(quota.Windows) {
+		for w := range claude.WindowCount {
 			if rejected := a.signal.Windows[w].Status == "rejected"; rejected != (p.accounts[0].windows[w].used >= p.accounts[0].windows[w].size) {
 				t.Errorf("step %d: %v is %s", i, w, a.signal.Windows[w].Status)
 			}

@@ -3,7 +3,7 @@ package simulate
 import (
 	"time"
 
-	"shunt/internal/quota"
+	"shunt/internal/family/claude"
 )
 
 // run plays the workload against one policy.
@@ -42,7 +42,7 @@ func newRun(w *workload, o Options, s scheduler, r *Result) *run {
 		x.served[i] = [2]int32{-1, -1}
 	}
 	for i := range x.provider.accounts {
-		x.waste.watch(&x.provider.accounts[i].windows[quota.SevenDay])
+		x.waste.watch(&x.provider.accounts[i].windows[claude.SevenDay])
 	}
 	return x
 }
@@ -164,7 +164,7 @@ func (x *run) sample() {
 	var s Sample
 	s.At = x.nextSample
 	for i := range x.provider.accounts {
-		var u [quota.Windows]float64
+		var u [claude.WindowCount]float64
 		for w := range u {
 			m := &x.provider.accounts[i].windows[w]
 			u[w] = m.used / m.size

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"shunt/internal/quota"
+	"shunt/internal/family/claude"
 )
 
 // scheduler is a policy at work: it names accounts for one turn after the other.
@@ -45,11 +45,11 @@ func (r *rests) usable(account int) bool {
 }
 
 func (r *rests) observe(account int, a *answer) {
-	for w := range quota.Window(quota.Windows) {
+	for w := range claude.WindowCount {
 		if a.full.Has(w) {
 			until := &r.until[account]
 			until[1] = max(until[1], a.resets[w])
-			if w != quota.Fable {
+			if w != claude.Fable {
 				until[0] = max(until[0], a.resets[w])
 			}
 		}

@@ -4,11 +4,12 @@ import (
 	"testing"
 	"time"
 
+	"shunt/internal/family/claude"
 	"shunt/internal/quota"
 )
 
 // play has a policy serve turns of one session by accounts that refuse as they are told to, and returns who was tried.
-func tries(s scheduler, at time.Duration, fableTurn bool, refuse map[int]quota.Set, resets [quota.Windows]time.Duration) (tried []int) {
+func tries(s scheduler, at time.Duration, fableTurn bool, refuse map[int]quota.Set, resets [claude.WindowCount]time.Duration) (tried []int) {
 	t := turn{at: at, fable: fableTurn}
 	s.begin(&t, at)
 	for {
@@ -34,7 +35,7 @@ func TestSimplePolicies(t *testing.T) {
 		refuse map[int]quota.Set
 		want   []int
 	}
-	resets := [quota.Windows]time.Duration{2 * hour, 20 * hour, 10 * hour}
+	resets := [claude.WindowCount]time.Duration{2 * hour, 20 * hour, 10 * hour}
 	for name, test := range map[string]struct {
 		policy scheduler
 		steps  []step

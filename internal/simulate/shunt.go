@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"shunt/internal/clock"
+	"shunt/internal/family/claude"
 	"shunt/internal/identity"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
@@ -29,7 +30,7 @@ func newShunt(w *workload, threshold float64, p pool.Policy) *shunt {
 	for i, a := range s.accounts {
 		s.index[a.Key] = i
 	}
-	s.pool = pool.NewRegistry(clock.Virtual(func() time.Time { return s.now })).Pool("simulated")
+	s.pool = pool.NewRegistry(clock.Virtual(func() time.Time { return s.now }), map[string]*quota.Table{claude.Family.Name: claude.Family.Windows}).Pool("simulated")
 	s.pool.Configure(s.accounts, p)
 	return s
 }
@@ -41,7 +42,7 @@ func poolAccounts(w *workload, threshold float64) []pool.Account {
 	}
 	accounts := make([]pool.Account, len(w.accounts))
 	for i, a := range w.accounts {
-		accounts[i] = pool.Account{Name: a.name, Key: identity.OfAccount("claude", a.name, ""), Soft: quota.Soft(quota.DefaultHard, soft)}
+		accounts[i] = pool.Account{Name: a.name, Key: identity.OfAccount(claude.Family.Name, a.name, ""), Soft: quota.Soft(quota.DefaultHard, soft)}
 	}
 	return accounts
 }
@@ -72,11 +73,18 @@ func homes(w *workload) []int {
 
 func (s *shunt) begin(t *turn, now time.Duration) {
 	s.now, s.turn = s.start.Add(now), t
-	request := pool.Request{Fable: t.fable}
+	request := pool.Request{Scope: scopeOf(t)}
 	if t.session >= 0 {
 		request.Session = s.sessions[t.session]
 	}
 	s.selection = s.pool.Begin(request)
+}
+
+func scopeOf(t *turn) quota.Scope {
+	if t.fable {
+		return claude.FableScope
+	}
+	return ""
 }
 
 func (s *shunt) next() (int, bool) {
@@ -91,7 +99,7 @@ const leastRest, mostRest = time.Second, time.Hour
 // observe does what the gateway does with an answer, by its table of failover.
 func (s *shunt) observe(_ int, a *answer) {
 	key := s.candidate.Key
-	seen := pool.Outcome{Sent: s.now, Fable: s.turn.fable, Signal: a.signal}
+	seen := pool.Outcome{Sent: s.now, Scope: scopeOf(s.turn), Signal: a.signal}
 	if a.served {
 		seen.Event = pool.Success
 		s.pool.Observe(key, seen)
@@ -101,7 +109,7 @@ func (s *shunt) observe(_ int, a *answer) {
 	}
 	seen.Event, seen.Cooldown = pool.Rejected, min(max(a.retry, leastRest), mostRest)
 	if a.fableOnly() {
-		seen.Event = pool.FableRejected
+		seen.Event, seen.RejectedScope = pool.ScopeRejected, claude.FableScope
 	}
 	s.pool.Observe(key, seen)
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"shunt/internal/quota"
+	"shunt/internal/family/claude"
 )
 
 // workload is what every policy of a comparison is asked for: accounts, turns in the order of their time, and the traffic
@@ -68,16 +68,16 @@ func (w *workload) finish(demand float64) {
 			fable += w.turns[i].work
 		}
 	}
-	fable *= sizes[quota.SevenDay] / sizes[quota.Fable] / w.work
+	fable *= sizes[claude.SevenDay] / sizes[claude.Fable] / w.work
 	for i := range w.accounts {
-		seven, fables := &w.accounts[i].windows[quota.SevenDay], &w.accounts[i].windows[quota.Fable]
+		seven, fables := &w.accounts[i].windows[claude.SevenDay], &w.accounts[i].windows[claude.Fable]
 		seven.used = seven.size * min(0.95, seven.elapsed()*demand)
 		fables.used = fables.size * min(0.95, fables.elapsed()*demand*fable)
 	}
 }
 
 // weeks is the length of the run.
-func (w *workload) weeks() float64 { return w.length.Hours() / quota.SevenDay.Length().Hours() }
+func (w *workload) weeks() float64 { return w.length.Hours() / (7 * 24) }
 
 // addAccounts makes the accounts, their plans multiplied by scale, with the traffic of others on them.
 func (w *workload) addAccounts(o Options, scale float64) {
@@ -92,12 +92,12 @@ func (w *workload) addOthers(o Options) {
 	rng := random(o.Seed, ofOthers)
 	for i := range w.accounts {
 		a := &w.accounts[i]
-		all := a.windows[quota.SevenDay].size * w.weeks()
+		all := a.windows[claude.SevenDay].size * w.weeks()
 		share := 2 * o.Others * rng.Float64() * all
 		w.capacity += all - share
 		for left := share; left > 0; {
 			fable := rng.Float64() < o.Fable
-			size := min(left, a.windows[quota.FiveHour].size*(0.05+0.45*rng.Float64()))
+			size := min(left, a.windows[claude.FiveHour].size*(0.05+0.45*rng.Float64()))
 			left -= size
 			start, length := arrival(rng, w.length), 10*time.Minute+time.Duration(rng.Int64N(int64(110*time.Minute)))
 			requests := 5 + rng.IntN(60)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"shunt/internal/quota"
+	"shunt/internal/family/claude"
 )
 
 // The workload is what the options say: demand, Fable, others, accounts of their sizes with phases of their own.
@@ -19,7 +19,7 @@ func TestWorkload(t *testing.T) {
 	var all, others float64
 	phases := map[time.Duration]bool{}
 	for i, a := range w.accounts {
-		week := a.windows[quota.SevenDay]
+		week := a.windows[claude.SevenDay]
 		all += 2 * week.size
 		phases[week.reset] = true
 		if week.size != o.Plans[i]*15e6 || week.used <= 0 || week.used >= week.size || week.reset%time.Hour != 0 {
@@ -94,7 +94,7 @@ func TestBoundIsTight(t *testing.T) {
 	for i := range w.turns {
 		turn = max(turn, w.turns[i].work)
 	}
-	week := w.accounts[0].windows[quota.SevenDay]
+	week := w.accounts[0].windows[claude.SevenDay]
 	most := week.size - week.used + turn
 	if week.reset < w.length {
 		most += week.size + turn

@@ -100,7 +100,7 @@ func (d *Dir) put(ctx context.Context, name string, data []byte, check func() er
 		return "", err
 	}
 	if locked {
-		tidy(target, data)
+		removeOrphans(target, data, OrphanLife)
 	}
 	return versionOf(data), nil
 }

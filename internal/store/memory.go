@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Memory is a [Store] that lives as long as its process. The zero value is empty and ready.
@@ -103,7 +104,7 @@ func (m *Memory) Orphans(ctx context.Context, name string) ([]Orphan, error) {
 }
 
 // RemoveOrphans implements [Store].
-func (m *Memory) RemoveOrphans(ctx context.Context, name string) error {
+func (m *Memory) RemoveOrphans(ctx context.Context, name string, _ time.Duration) error {
 	return firstError(ctx.Err(), checkName(name))
 }
 

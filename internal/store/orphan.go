@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// orphanLife is how long an orphan is kept in case it is the only copy of something (TOK-6b).
-const orphanLife = 24 * time.Hour
+// OrphanLife is how long a write keeps an orphan in case it is the only copy of something (TOK-6b).
+const OrphanLife = 24 * time.Hour
 
 // Orphans implements [Store]. A writer that is killed between writing and renaming leaves a temporary file beside the
 // document (beside its target, for a link).
@@ -30,8 +30,8 @@ func (d *Dir) Orphans(ctx context.Context, name string) (list []Orphan, err erro
 }
 
 // RemoveOrphans implements [Store].
-func (d *Dir) RemoveOrphans(ctx context.Context, name string) error {
-	return d.withOrphans(ctx, name, func(target string) { tidy(target, nil) })
+func (d *Dir) RemoveOrphans(ctx context.Context, name string, age time.Duration) error {
+	return d.withOrphans(ctx, name, func(target string) { removeOrphans(target, nil, age) })
 }
 
 // withOrphans calls f with the path that a write of the document goes to, while there is no living writer. If that
@@ -92,16 +92,16 @@ func ownerOf(info fs.FileInfo) uint32 {
 	return stat.Uid
 }
 
-// tidy removes the orphans that have been kept long enough, and those that hold what the document holds now. The caller
+// removeOrphans removes the orphans that are at least that old, and those that hold what the document holds now. The caller
 // holds the lock of the directory.
-func tidy(target string, content []byte) {
+func removeOrphans(target string, content []byte, age time.Duration) {
 	for _, o := range orphansOf(target) {
 		same := false
 		if content != nil && o.info.Size() == int64(len(content)) {
 			data, err := os.ReadFile(o.path)
 			same = err == nil && bytes.Equal(data, content)
 		}
-		if same || time.Since(o.info.ModTime()) > orphanLife {
+		if same || time.Since(o.info.ModTime()) >= age {
 			_ = os.Remove(o.path)
 		}
 	}

@@ -98,10 +98,15 @@ func TestDirRemovesOrphans(t *testing.T) {
 	put(t, d, "a.json", "same")
 	wants(t, "after a write", orphans(t, d, "a.json"), []string{"kept false"})
 	fill()
-	if err := d.RemoveOrphans(t.Context(), "a.json"); err != nil {
+	if err := d.RemoveOrphans(t.Context(), "a.json", store.OrphanLife); err != nil {
 		t.Fatal(err)
 	}
 	wants(t, "after a removal of the old", orphans(t, d, "a.json"), []string{"same false", "kept false"})
+	if err := d.RemoveOrphans(t.Context(), "a.json", 0); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, "after a removal of all", orphans(t, d, "a.json"), nil)
+	fill()
 	if err := d.Remove(t.Context(), "a.json"); err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +130,7 @@ func TestDirOrphansOfTheLiving(t *testing.T) {
 	if len(list) > 0 || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("orphans: %v, %v", list, err)
 	}
-	if err := d.RemoveOrphans(ctx, "a.json"); !errors.Is(err, context.DeadlineExceeded) {
+	if err := d.RemoveOrphans(ctx, "a.json", store.OrphanLife); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("removed: %v", err)
 	}
 	if err := writer.Unlock(); err != nil {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"time"
 )
 
 // MaxSize is the most bytes that a document may have.
@@ -63,8 +64,8 @@ type Store interface {
 	// the document removes those that hold just what it wrote, and those that are over a day old.
 	Orphans(ctx context.Context, name string) ([]Orphan, error)
 
-	// RemoveOrphans removes the orphans of a document that are over a day old.
-	RemoveOrphans(ctx context.Context, name string) error
+	// RemoveOrphans removes the orphans of a document that are at least that old.
+	RemoveOrphans(ctx context.Context, name string, age time.Duration) error
 
 	// Lease waits for the lease of a name until nobody holds it, or until ctx ends. The end of ctx does not end the
 	// lease. The document need not exist.

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -11,9 +10,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if path := os.Getenv(saverPath); path != "" {
-		saveForEver(path)
-	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -95,7 +95,7 @@ func (x *exchange) sendOnce(a *attempt) reply {
 
 	signal := x.family.Quota(response.Header)
 	if !x.counting {
-		x.scheduler.Observe(a.Key, pool.Outcome{Sent: a.sent, Fable: x.scope != "", Signal: signal})
+		x.scheduler.Observe(a.Key, pool.Outcome{Sent: a.sent, Scope: x.scope, Signal: signal})
 	}
 	class := x.family.Classify(family.Response{
 		Status: response.Status, Header: response.Header, Quota: signal, Scope: cmp.Or(x.scope, x.toolScope),
@@ -150,7 +150,7 @@ func (x *exchange) succeed(a *attempt) {
 	if x.counting {
 		return
 	}
-	x.selection.Observe(a.Candidate, pool.Outcome{Sent: a.sent, Fable: x.scope != "", Event: x.family.Rules[family.Success].Event})
+	x.selection.Observe(a.Candidate, pool.Outcome{Sent: a.sent, Scope: x.scope, Event: x.family.Rules[family.Success].Event})
 	if move, moved := x.selection.Served(a.Candidate, a.detour); moved {
 		x.r.Record.Move = &observe.Move{From: move.From, To: move.To, Reason: string(move.Reason)}
 		x.log.Info("session moved", "provider", x.name, "session", x.r.Session.String(), "from", move.From, "to", move.To, "reason", move.Reason)

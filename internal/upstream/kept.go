@@ -13,7 +13,6 @@ import (
 
 	"shunt/internal/family"
 	"shunt/internal/http1"
-	"shunt/internal/quota"
 	"shunt/internal/relay"
 	"shunt/internal/wire"
 )
@@ -76,7 +75,7 @@ func (k *kept) recovery(now time.Time) (wait time.Duration, known bool) {
 	signal := k.family.Quota(k.header)
 	rejected := signal.Rejected()
 	for w := range signal.Windows {
-		if reset := signal.Windows[w].Reset; rejected.Has(quota.Window(w)) && !reset.IsZero() {
+		if reset := signal.Windows[w].Reset; rejected.Has(w) && !reset.IsZero() {
 			wait, known = max(wait, reset.Sub(now)), true
 		}
 	}

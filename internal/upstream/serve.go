@@ -53,7 +53,7 @@ func (p *Pool) Serve(w http.ResponseWriter, r *Request) Outcome {
 	x := &exchange{
 		Pool: p, w: w, r: r, model: r.Model, scope: p.family.ScopeOf(r.Model), toolScope: p.toolScope(&r.Scan), counting: r.CountsTokens,
 	}
-	x.selection = p.scheduler.Begin(pool.Request{Session: r.Session, Fable: x.scope != "", Advisor: x.toolScope != ""})
+	x.selection = p.scheduler.Begin(pool.Request{Session: r.Session, Scope: x.scope, ToolScope: x.toolScope})
 	defer x.selection.Release()
 	for x.faults < faultTries && !x.hostDown() {
 		a, ok := x.next()
@@ -262,7 +262,7 @@ func (x *exchange) coolDown(a *attempt, r reply) {
 	if rule.Event == pool.None || x.counting && rule.Messages {
 		return
 	}
-	outcome := pool.Outcome{Sent: a.sent, Fable: x.scope != "", Event: rule.Event}
+	outcome := pool.Outcome{Sent: a.sent, Scope: x.scope, Event: rule.Event, RejectedScope: cmp.Or(x.scope, x.toolScope)}
 	var h http.Header
 	if r.kept != nil {
 		h = r.kept.header

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"time"
 
+	"shunt/internal/family/claude"
 	"shunt/internal/identity"
 	"shunt/internal/pool"
-	"shunt/internal/quota"
 )
 
 // Provider is a pool as those who ask about usage see it.
@@ -49,8 +49,8 @@ func Summary(pools func() []Provider) http.Handler {
 func summarize(accounts []pool.Status) summary {
 	enabled := slices.DeleteFunc(slices.Clone(accounts), func(s pool.Status) bool { return s.Disabled })
 	s := summary{statusOf(enabled), map[string]windowState{}}
-	for w := range quota.Window(quota.Windows) {
-		s.Windows[w.String()] = stateOf(w, enabled)
+	for w, window := range claude.Family.Windows.Windows() {
+		s.Windows[window.Name] = stateOf(w, enabled)
 	}
 	return s
 }
@@ -70,7 +70,7 @@ func statusOf(enabled []pool.Status) string {
 }
 
 // stateOf takes an account once, however many pools it is in.
-func stateOf(w quota.Window, enabled []pool.Status) windowState {
+func stateOf(w int, enabled []pool.Status) windowState {
 	var left float64
 	var reset time.Time
 	seen := map[identity.Key]bool{}
@@ -121,9 +121,12 @@ func Bars(pools func() []Provider) http.Handler {
 			}
 		}
 		plain := func(s pool.Status) bool { return s.Available }
-		fable := func(s pool.Status) bool { return s.FableGroup != pool.Out && s.FableCooldown == 0 }
-		answer := bars{FiveHour: barOf(quota.FiveHour, enabled, plain), SevenDay: barOf(quota.SevenDay, enabled, plain)}
-		if b := barOf(quota.Fable, enabled, fable); b != nil {
+		fable := func(s pool.Status) bool {
+			scoped := s.In(claude.FableScope)
+			return scoped.Group != pool.Out && scoped.Cooldown == 0
+		}
+		answer := bars{FiveHour: barOf(claude.FiveHour, enabled, plain), SevenDay: barOf(claude.SevenDay, enabled, plain)}
+		if b := barOf(claude.Fable, enabled, fable); b != nil {
 			answer.Limits = []any{weekly(b)}
 		}
 		writeJSON(w, answer)
@@ -132,7 +135,7 @@ func Bars(pools func() []Provider) http.Handler {
 
 // barOf is the usage of the account that stands for a window; nil: none reports it. It is the fullest of those that are used first, for
 // that is the one that will be full first.
-func barOf(w quota.Window, enabled []pool.Status, available func(pool.Status) bool) *bar {
+func barOf(w int, enabled []pool.Status, available func(pool.Status) bool) *bar {
 	reporting := slices.DeleteFunc(slices.Clone(enabled), func(s pool.Status) bool {
 		_, reported := s.Quota.Utilization(w)
 		return !reported

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/internal/family/claude"
 	"shunt/internal/identity"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
@@ -14,9 +15,10 @@ import (
 
 // member is an available account that has used the given fractions of the windows, whose resets are an hour, a day and two days away; a
 // negative one is not reported.
-func member(key string, used [quota.Windows]float64, change ...func(*pool.Status)) pool.Status {
+func member(key string, used [claude.WindowCount]float64, change ...func(*pool.Status)) pool.Status {
 	s := pool.Status{Account: pool.Account{Name: key, Key: identity.OfAccount("claude", key, ""), Priority: 100}, Available: true}
-	s.Quota = quotaOf(used, [quota.Windows]time.Duration{time.Hour, 24 * time.Hour, 48 * time.Hour})
+	s.Scopes = []pool.ScopeStatus{{Scope: claude.FableScope}}
+	s.Quota = quotaOf(used, [claude.WindowCount]time.Duration{time.Hour, 24 * time.Hour, 48 * time.Hour})
 	for _, f := range change {
 		f(&s)
 	}
@@ -25,7 +27,7 @@ func member(key string, used [quota.Windows]float64, change ...func(*pool.Status
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-func quotaOf(used [quota.Windows]float64, resets [quota.Windows]time.Duration) quota.State {
+func quotaOf(used [claude.WindowCount]float64, resets [claude.WindowCount]time.Duration) quota.State {
 	var sig quota.Signal
 	for w, u := range used {
 		if u >= 0 {
@@ -35,26 +37,26 @@ func quotaOf(used [quota.Windows]float64, resets [quota.Windows]time.Duration) q
 			}
 		}
 	}
-	var q quota.State
+	q := quota.NewState(claude.Family.Windows)
 	q.Record(sig, noon, noon)
 	return q
 }
 
 func disabled(s *pool.Status) {
-	s.Disabled, s.Available, s.Group, s.FableGroup = true, false, pool.Out, pool.Out
+	s.Disabled, s.Available, s.Group, s.Scopes[0].Group = true, false, pool.Out, pool.Out
 }
 
 func paused(s *pool.Status) {
-	s.Paused, s.Available, s.Group, s.FableGroup = true, false, pool.Out, pool.Out
+	s.Paused, s.Available, s.Group, s.Scopes[0].Group = true, false, pool.Out, pool.Out
 }
 
 func cooled(s *pool.Status) {
-	s.Available, s.Cooldown, s.FableCooldown = false, time.Minute, time.Minute
+	s.Available, s.Cooldown, s.Scopes[0].Cooldown = false, time.Minute, time.Minute
 }
-func fableCooled(s *pool.Status) { s.FableCooldown = time.Minute }
+func fableCooled(s *pool.Status) { s.Scopes[0].Cooldown = time.Minute }
 func near(s *pool.Status)        { s.NearQuota = true }
 func capped(s *pool.Status) {
-	s.Available, s.Group, s.FableGroup, s.CappedUntil = false, pool.Out, pool.Out, noon.Add(time.Hour)
+	s.Available, s.Group, s.Scopes[0].Group, s.CappedUntil = false, pool.Out, pool.Out, noon.Add(time.Hour)
 }
 func first(s *pool.Status)       { s.Priority = 1 }
 func neverResets(s *pool.Status) { s.Quota = quotaOf([3]float64{0.5, -1, -1}, [3]time.Duration{}) }

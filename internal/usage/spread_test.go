@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"shunt/internal/account"
+	"shunt/internal/family/claude"
 	"shunt/internal/sim"
 )
 
@@ -178,7 +179,7 @@ func TestSpreadWithFailures(t *testing.T) {
 		w.provider.Inject("e", usageFault(sim.Rejected(0, 1, 2).RetryAfter("3600")).Times(1))
 		w.runs(interval)
 		for _, s := range w.registry.Pool("claude").Snapshot() {
-			if !s.Available || s.Cooldown != 0 || s.FableCooldown != 0 || s.NearQuota {
+			if !s.Available || s.Cooldown != 0 || s.In(claude.FableScope).Cooldown != 0 || s.NearQuota {
 				t.Errorf("%s: available %v, cooldown %v, near quota %v", s.Name, s.Available, s.Cooldown, s.NearQuota)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"shunt/internal/account"
 	"shunt/internal/dialect/messages"
+	"shunt/internal/family/claude"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
 	"shunt/internal/sim"
@@ -50,16 +51,16 @@ func TestReading(t *testing.T) {
 		}
 		s, limits := w.state("claude", "a"), w.provider.Limits("a")
 		for i, window := range limits.Windows {
-			if reset, known := s.Reset(quota.Window(i)); !known || reset.Unix() != window.Reset {
-				t.Errorf("%v resets at %v, want %v", quota.Window(i), reset, window.Reset)
+			if reset, known := s.Reset(i); !known || reset.Unix() != window.Reset {
+				t.Errorf("%v resets at %v, want %v", i, reset, window.Reset)
 			}
-			if status := s.Status(quota.Window(i)); status != "" {
-				t.Errorf("%v has the status %q", quota.Window(i), status)
+			if status := s.Status(i); status != "" {
+				t.Errorf("%v has the status %q", i, status)
 			}
 		}
 		w.provider.Fill("a", messages.FiveHour, 0.4)
 		w.runs(interval * 12 / 10)
-		if got := w.used("claude", "a")[quota.FiveHour]; got != 0.4 {
+		if got := w.used("claude", "a")[claude.FiveHour]; got != 0.4 {
 			t.Errorf("then used %v", got)
 		}
 	})
@@ -137,7 +138,7 @@ func TestOneCallAnIdentity(t *testing.T) {
 		w.runs(interval * 12 / 10)
 		w.expect("a", 0, 300)
 		for _, name := range []string{"claude", "other"} {
-			if got := w.used(name, "a")[quota.FiveHour]; got != 0.25 {
+			if got := w.used(name, "a")[claude.FiveHour]; got != 0.25 {
 				t.Errorf("%s knows %v", name, got)
 			}
 		}
@@ -152,7 +153,7 @@ func (w *world) reject(name, account string) {
 	for _, s := range w.registry.Pool(name).Snapshot() {
 		if s.Name == account {
 			var signal quota.Signal
-			signal.Windows[quota.FiveHour] = quota.WindowSignal{Status: "rejected"}
+			signal.Windows[claude.FiveHour] = quota.WindowSignal{Status: "rejected"}
 			w.registry.Pool(name).Observe(s.Key, pool.Outcome{Sent: w.clock.Now(), Event: pool.Rejected, Cooldown: time.Hour, Signal: signal})
 		}
 	}

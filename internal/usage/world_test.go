@@ -91,7 +91,7 @@ func inWorld(t *testing.T, s setting, test func(w *world)) {
 			name := fmt.Sprintf("%c", 'a'+i%26) + strings.Repeat("x", i/26)
 			accounts[i] = sim.Account{Name: name, FiveHour: sim.Window{Fill: 0.25}, SevenDay: sim.Window{Fill: 0.5}, Fable: sim.Window{Fill: 0.75}}
 		}
-		w := &world{T: t, clock: c, store: new(store.Memory), env: map[string]string{}, registry: pool.NewRegistry(c)}
+		w := &world{T: t, clock: c, store: new(store.Memory), env: map[string]string{}, registry: pool.NewRegistry(c, map[string]*quota.Table{"claude": claude.Family.Windows})}
 		w.provider = sim.New(sim.Config{Clock: c, Accounts: accounts, Record: 1 << 14})
 		listener := sim.Listen("127.0.0.1:8001")
 		server := sim.Serve(listener, http.StripPrefix("/proxy", w.provider))
@@ -207,11 +207,11 @@ func (w *world) state(pool, account string) quota.State {
 }
 
 // used is what a pool knows of an account's windows: 5h, 7d, fable; -1 is unknown.
-func (w *world) used(pool, account string) (fractions [quota.Windows]float64) {
+func (w *world) used(pool, account string) (fractions [claude.WindowCount]float64) {
 	w.Helper()
 	s := w.state(pool, account)
 	for i := range fractions {
-		fraction, known := s.Utilization(quota.Window(i))
+		fraction, known := s.Utilization(i)
 		if !known {
 			fraction = -1
 		}

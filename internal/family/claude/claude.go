@@ -22,9 +22,9 @@ var Family = family.Family{
 	Dialect:     messages.Dialect{},
 	HeaderItems: []family.HeaderItem{{Name: "Anthropic-Beta", Item: oauthBeta}},
 
-	WindowScopes: []quota.Scope{"", "", fable},
-	ScopeOf:      scopeOf,
-	Quota:        readQuota,
+	Windows: windows,
+	ScopeOf: scopeOf,
+	Quota:   readQuota,
 	Usage: &family.Usage{
 		Path:   "api/oauth/usage",
 		Header: http.Header{"Anthropic-Beta": {oauthBeta}, "Anthropic-Version": {"2023-06-01"}},
@@ -39,21 +39,11 @@ var Family = family.Family{
 // oauthBeta is what the provider requires of a request with an OAuth token (WIRE-1).
 const oauthBeta = "oauth-2025-04-20"
 
-// fable is the scope of the models of the Fable family, which have a weekly window of their own.
-const fable quota.Scope = "fable"
-
-func scopeOf(model string) quota.Scope {
-	if strings.Contains(strings.ToLower(model), string(fable)) {
-		return fable
-	}
-	return ""
-}
-
 // readQuota reads the quota headers (QUO-1).
 func readQuota(h http.Header) quota.Signal {
 	limits := messages.ParseRateLimit(h)
 	s := quota.Signal{Status: limits.Status, Reset: unixTime(limits.Reset)}
-	for from, to := range windows {
+	for from, to := range reported {
 		w := limits.Windows[from]
 		s.Windows[to] = quota.WindowSignal{
 			Utilization: w.Utilization, HasUtilization: w.HasUtilization, Reset: unixTime(w.Reset), Status: w.Status,
@@ -70,8 +60,9 @@ func unixTime(seconds int64) time.Time {
 	return time.Unix(seconds, 0)
 }
 
-var windows = [messages.Windows]quota.Window{
-	messages.FiveHour: quota.FiveHour, messages.SevenDay: quota.SevenDay, messages.Fable: quota.Fable,
+// reported are the windows by their indexes in the header.
+var reported = [messages.Windows]int{
+	messages.FiveHour: FiveHour, messages.SevenDay: SevenDay, messages.Fable: Fable,
 }
 
 // refusesCredential knows the provider's texts. A 403 that names a model is about the request.

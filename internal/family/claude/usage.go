@@ -34,7 +34,7 @@ func parseUsage(body []byte) (quota.Usage, error) {
 		return quota.Usage{}, errors.New("the reply contains no quota window")
 	}
 	var u quota.Usage
-	for w, name := range [...]string{quota.FiveHour: "five_hour", quota.SevenDay: "seven_day"} {
+	for w, name := range [...]string{FiveHour: "five_hour", SevenDay: "seven_day"} {
 		flat := reply.members(name)
 		add(&u.Windows[w], flat["utilization"], flat["resets_at"])
 	}
@@ -51,16 +51,16 @@ func parseUsage(body []byte) (quota.Usage, error) {
 
 // windowOf returns the window of the account that a row of limits[] represents. A row with a scope is a limit on a part of
 // what the account can do, such as one model; the only such part with a window is Fable (QUO-25).
-func windowOf(row members) (w quota.Window, ok bool) {
+func windowOf(row members) (w int, ok bool) {
 	scope, scoped := row["scope"]
 	scoped = scoped && string(scope) != "null"
 	switch kind := text(row["kind"]); {
 	case kind == sessionLimit && !scoped:
-		return quota.FiveHour, true
+		return FiveHour, true
 	case kind == weeklyLimit && !scoped:
-		return quota.SevenDay, true
+		return SevenDay, true
 	case kind == scopedLimit && text(row.members("scope").members("model")["display_name"]) == fableName:
-		return quota.Fable, true
+		return Fable, true
 	}
 	return 0, false
 }

@@ -47,8 +47,8 @@ func used(fraction float64, reset string) quota.WindowUsage {
 
 // QUO-22, QUO-25: which part of a reply is which window's, and what is no part.
 func TestParseUsage(t *testing.T) {
-	const five, seven, fable = quota.FiveHour, quota.SevenDay, quota.Fable
-	type windows = map[quota.Window]quota.WindowUsage
+	const five, seven, fable = claude.FiveHour, claude.SevenDay, claude.Fable
+	type windows = map[int]quota.WindowUsage
 	for _, c := range []struct {
 		name, reply string
 		want        windows
@@ -171,7 +171,7 @@ func FuzzParseUsage(f *testing.F) {
 			if math.IsNaN(got.Utilization) || math.IsInf(got.Utilization, 0) || got.Utilization < 0 {
 				t.Errorf("window %d: %v", w, got.Utilization)
 			}
-			if want := highest(readings(body, quota.Window(w))); got != want {
+			if want := highest(readings(body, w)); got != want {
 				t.Errorf("window %d: %+v, want %+v", w, got, want)
 			}
 		}
@@ -179,7 +179,7 @@ func FuzzParseUsage(f *testing.F) {
 }
 
 // readings are all that a reply says of a window, the flat one first.
-func readings(body []byte, w quota.Window) (list []quota.WindowUsage) {
+func readings(body []byte, w int) (list []quota.WindowUsage) {
 	add := func(percent, resetsAt any) {
 		number, _ := percent.(json.Number)
 		value, err := strconv.ParseFloat(number.String(), 64)
@@ -191,7 +191,7 @@ func readings(body []byte, w quota.Window) (list []quota.WindowUsage) {
 		list = append(list, quota.WindowUsage{Utilization: max(0, value) / 100, Has: true, Reset: reset})
 	}
 	reply := decoded(body)
-	if w != quota.Fable {
+	if w != claude.Fable {
 		flat, _ := reply[[...]string{"five_hour", "seven_day"}[w]].(map[string]any)
 		add(flat["utilization"], flat["resets_at"])
 	}
@@ -201,7 +201,7 @@ func readings(body []byte, w quota.Window) (list []quota.WindowUsage) {
 		scope, _ := row["scope"].(map[string]any)
 		model, _ := scope["model"].(map[string]any)
 		if row["kind"] == [...]string{"session", "weekly_all", "weekly_scoped"}[w] &&
-			(w == quota.Fable && model["display_name"] == "Fable" || w != quota.Fable && row["scope"] == nil) {
+			(w == claude.Fable && model["display_name"] == "Fable" || w != claude.Fable && row["scope"] == nil) {
 			add(row["percent"], row["resets_at"])
 		}
 	}

@@ -111,7 +111,7 @@ func names(t *testing.T, a, _ store.Store) {
 		_, orphans := a.Orphans(ctx, name)
 		for method, err := range map[string]error{
 			"Get": get, "Put": put, "PutIf": putIf, "Lease": lease, "Remove": a.Remove(ctx, name),
-			"Orphans": orphans, "RemoveOrphans": a.RemoveOrphans(ctx, name),
+			"Orphans": orphans, "RemoveOrphans": a.RemoveOrphans(ctx, name, time.Hour),
 		} {
 			if !errors.Is(err, fs.ErrInvalid) {
 				t.Errorf("%s(%q): %v", method, name, err)
@@ -154,7 +154,7 @@ func ended(t *testing.T, a, _ store.Store) {
 	_, orphans := a.Orphans(ctx, "doc")
 	for method, err := range map[string]error{
 		"Get": get, "Put": put, "PutIf": putIf, "List": list, "Lease": lease, "Remove": a.Remove(ctx, "doc"),
-		"Orphans": orphans, "RemoveOrphans": a.RemoveOrphans(ctx, "doc"),
+		"Orphans": orphans, "RemoveOrphans": a.RemoveOrphans(ctx, "doc", time.Hour),
 		"Watch": a.Watch(ctx, func(string) { t.Error("told of a change") }),
 	} {
 		if !errors.Is(err, context.Canceled) {
@@ -206,7 +206,7 @@ func orphans(t *testing.T, a, b store.Store) {
 	}
 	writers.Wait()
 	_, _ = a.PutIf(ctx, "doc", []byte("refused"), "another")
-	if err := b.RemoveOrphans(ctx, "doc"); err != nil {
+	if err := b.RemoveOrphans(ctx, "doc", time.Hour); err != nil {
 		t.Error(err)
 	}
 	if list := must(b.Orphans(ctx, "doc"))(t); len(list) > 0 {

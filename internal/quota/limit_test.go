@@ -22,29 +22,13 @@ func merged(aggregate string, parts ...quota.Signal) quota.Signal {
 	return sig
 }
 
-// SEL-4: the Fable window governs a Fable request once its utilization is known; the shared weekly one does otherwise.
-func TestGoverning(t *testing.T) {
-	var h history
-	h.record(0, on(quota.Fable, until(time.Hour, status("allowed"))))
-	if got := h.state.Governing(true); got != [2]quota.Window{quota.FiveHour, quota.SevenDay} {
-		t.Errorf("Fable request, utilization unknown: %v", got)
-	}
-	h.record(0, on(quota.Fable, used(0)))
-	if got := h.state.Governing(true); got != [2]quota.Window{quota.FiveHour, quota.Fable} {
-		t.Errorf("Fable request, utilization known: %v", got)
-	}
-	if got := h.state.Governing(false); got != [2]quota.Window{quota.FiveHour, quota.SevenDay} {
-		t.Errorf("other request: %v", got)
-	}
-}
-
 // SEL-5, QUO-4: which statuses reject which requests, utilization or not.
 func TestRejected(t *testing.T) {
-	const five, seven, fable = quota.FiveHour, quota.SevenDay, quota.Fable
+	const five, seven = fiveHour, sevenDay
 	tests := []struct {
-		name         string
-		sig          quota.Signal
-		other, fable bool
+		name          string
+		sig           quota.Signal
+		other, scoped bool
 	}{
 		{"nothing", quota.Signal{}, false, false},
 		{"5h", on(five, status("rejected")), true, true},
@@ -58,12 +42,12 @@ func TestRejected(t *testing.T) {
 		{"aggregate beside a utilization", merged("rejected", on(five, used(0.1))), true, true},
 	}
 	for _, tt := range tests {
-		var h history
+		h := newHistory()
 		h.record(0, tt.sig)
-		if got := h.state.Rejected(false, soft); got != tt.other {
+		if got := h.state.Rejected(anyModel, soft); got != tt.other {
 			t.Errorf("%s: rejected = %v for another model", tt.name, got)
 		}
-		if got := h.state.Rejected(true, soft); got != tt.fable {
+		if got := h.state.Rejected(fableOnly, soft); got != tt.scoped {
 			t.Errorf("%s: rejected = %v for a Fable request", tt.name, got)
 		}
 	}
@@ -72,53 +56,53 @@ func TestRejected(t *testing.T) {
 // SEL-5, QUO-13: an aggregate that only repeated what the windows said ends with them; one that stood alone outlives
 // windows that said nothing.
 func TestAggregateEndsWithItsWindows(t *testing.T) {
-	var repeated history
-	repeated.record(0, merged("rejected", on(quota.SevenDay, until(48*time.Hour, status("rejected")))))
-	if s := repeated.expired(48 * time.Hour); s.Rejected(false, soft) || s.Aggregate() != "rejected" {
+	repeated := newHistory()
+	repeated.record(0, merged("rejected", on(sevenDay, until(48*time.Hour, status("rejected")))))
+	if s := repeated.expired(48 * time.Hour); s.Rejected(anyModel, soft) || s.Aggregate() != "rejected" {
 		t.Error("after the weekly reset the account serves again, though the aggregate is still stored")
 	}
-	var alone history
-	alone.record(0, merged("rejected", on(quota.FiveHour, until(time.Hour, used(0.3)))))
-	if s := alone.expired(time.Hour); !s.Rejected(false, soft) {
+	alone := newHistory()
+	alone.record(0, merged("rejected", on(fiveHour, until(time.Hour, used(0.3)))))
+	if s := alone.expired(time.Hour); !s.Rejected(anyModel, soft) {
 		t.Error("an aggregate that stood alone still counts")
 	}
 }
 
 // SEL-5: an aggregate that stood alone does not count while a window has a status.
 func TestWindowStatusMasksAggregate(t *testing.T) {
-	var h history
-	h.record(0, merged("rejected")).record(1, on(quota.FiveHour, until(time.Hour, status("allowed"))))
-	if h.state.Rejected(false, soft) {
+	h := newHistory()
+	h.record(0, merged("rejected")).record(1, on(fiveHour, until(time.Hour, status("allowed"))))
+	if h.state.Rejected(anyModel, soft) {
 		t.Error("the window's status is the newer and the closer word")
 	}
-	if s := h.expired(time.Hour); !s.Rejected(false, soft) {
+	if s := h.expired(time.Hour); !s.Rejected(anyModel, soft) {
 		t.Error("QUO-13: it counts again when the window's status is gone")
 	}
 }
 
 // SEL-6, SEL-7: at or above the threshold of a governing window.
 func TestNearAndOverHard(t *testing.T) {
-	const five, seven, fable = quota.FiveHour, quota.SevenDay, quota.Fable
+	const five, seven = fiveHour, sevenDay
 	tests := []struct {
 		name       string
 		sig        quota.Signal
-		fable      bool
+		scope      quota.Scope
 		near, hard bool
 	}{
-		{"nothing", quota.Signal{}, false, false, false},
-		{"below", on(five, used(0.79)), false, false, false},
-		{"at the soft threshold", on(five, used(0.8)), false, true, false},
-		{"at the hard threshold", on(five, used(0.98)), false, true, true},
-		{"weekly", on(seven, used(0.9)), false, true, false},
-		{"Fable's window, another model", on(fable, used(1)), false, false, false},
-		{"Fable's window", on(fable, used(1)), true, true, true},
-		{"weekly, Fable known", merged("", on(seven, used(1)), on(fable, used(0.1))), true, false, false},
-		{"rejected without a utilization", on(seven, status("rejected")), false, true, true},
+		{"nothing", quota.Signal{}, anyModel, false, false},
+		{"below", on(five, used(0.79)), anyModel, false, false},
+		{"at the soft threshold", on(five, used(0.8)), anyModel, true, false},
+		{"at the hard threshold", on(five, used(0.98)), anyModel, true, true},
+		{"weekly", on(seven, used(0.9)), anyModel, true, false},
+		{"Fable's window, another model", on(fable, used(1)), anyModel, false, false},
+		{"Fable's window", on(fable, used(1)), fableOnly, true, true},
+		{"weekly, Fable known", merged("", on(seven, used(1)), on(fable, used(0.1))), fableOnly, false, false},
+		{"rejected without a utilization", on(seven, status("rejected")), anyModel, true, true},
 	}
 	for _, tt := range tests {
-		var h history
+		h := newHistory()
 		h.record(0, tt.sig)
-		near, hard := h.state.Near(tt.fable, soft), h.state.OverHard(tt.fable, soft, quota.DefaultHard)
+		near, hard := h.state.Near(tt.scope, soft), h.state.OverHard(tt.scope, soft, quota.DefaultHard)
 		if near != tt.near || hard != tt.hard {
 			t.Errorf("%s: near %v over hard %v", tt.name, near, hard)
 		}
@@ -128,10 +112,10 @@ func TestNearAndOverHard(t *testing.T) {
 // FO-12: a reading of a request that was sent after the rejection came, and that is below the soft threshold, outranks
 // the rejection, which stays stored.
 func TestNewerReadingOutranksRejection(t *testing.T) {
-	five := on(quota.FiveHour, until(4*time.Hour, status("rejected")))
-	both := merged("rejected", five, on(quota.SevenDay, until(48*time.Hour, status("rejected"))))
-	aggregate := merged("rejected", on(quota.FiveHour, used(1)), on(quota.SevenDay, used(0.5)))
-	low5, low7 := on(quota.FiveHour, used(0.79)), on(quota.SevenDay, used(0.1))
+	five := on(fiveHour, until(4*time.Hour, status("rejected")))
+	both := merged("rejected", five, on(sevenDay, until(48*time.Hour, status("rejected"))))
+	aggregate := merged("rejected", on(fiveHour, used(1)), on(sevenDay, used(0.5)))
+	low5, low7 := on(fiveHour, used(0.79)), on(sevenDay, used(0.1))
 	tests := []struct {
 		name      string
 		rejection quota.Signal
@@ -142,7 +126,7 @@ func TestNewerReadingOutranksRejection(t *testing.T) {
 		{"newer and low", five, low5, 1, false},
 		{"sent before it came", five, low5, -1, true},
 		{"sent in the same instant", five, low5, 0, true},
-		{"not low", five, on(quota.FiveHour, used(0.8)), 1, true},
+		{"not low", five, on(fiveHour, used(0.8)), 1, true},
 		{"another window", five, low7, 1, true},
 		{"one of two", both, low5, 1, true},
 		{"both", both, merged("", low5, low7), 1, false},
@@ -151,16 +135,16 @@ func TestNewerReadingOutranksRejection(t *testing.T) {
 		{"aggregate, nothing reported", merged("rejected"), quota.Signal{}, 1, true},
 	}
 	for _, tt := range tests {
-		var s quota.State
+		s := quota.NewState(table)
 		s.Record(tt.rejection, at(-time.Second), at(0))
-		if !s.Rejected(false, soft) {
+		if !s.Rejected(anyModel, soft) {
 			t.Fatalf("%s: not rejected to begin with", tt.name)
 		}
 		s.Record(tt.reading, at(tt.sent), at(time.Minute))
-		if got := s.Rejected(false, soft); got != tt.rejected {
+		if got := s.Rejected(anyModel, soft); got != tt.rejected {
 			t.Errorf("%s: rejected = %v", tt.name, got)
 		}
-		if w := quota.FiveHour; s.Status(w) != tt.rejection.Windows[w].Status || s.Aggregate() != tt.rejection.Status {
+		if w := fiveHour; s.Status(w) != tt.rejection.Windows[w].Status || s.Aggregate() != tt.rejection.Status {
 			t.Errorf("%s: the stored verdict changed to %q, %q", tt.name, s.Status(w), s.Aggregate())
 		}
 	}
@@ -168,31 +152,31 @@ func TestNewerReadingOutranksRejection(t *testing.T) {
 
 // FO-12: a refusal after the reading is newer and counts again.
 func TestNextRejectionCountsAgain(t *testing.T) {
-	var s quota.State
-	rejection := on(quota.FiveHour, until(4*time.Hour, status("rejected")))
+	s := quota.NewState(table)
+	rejection := on(fiveHour, until(4*time.Hour, status("rejected")))
 	s.Record(rejection, at(-time.Second), at(0))
-	s.Record(on(quota.FiveHour, used(0.2)), at(1), at(time.Minute))
+	s.Record(on(fiveHour, used(0.2)), at(1), at(time.Minute))
 	s.Record(rejection, at(time.Minute), at(2*time.Minute))
-	if !s.Rejected(false, soft) {
+	if !s.Rejected(anyModel, soft) {
 		t.Error("the newer rejection does not count")
 	}
 }
 
 // FO-12: how long a rejection can last at most.
 func TestRelief(t *testing.T) {
-	var s quota.State
-	s.Record(merged("", on(quota.FiveHour, resets(time.Hour)), on(quota.SevenDay, resets(48*time.Hour))), at(0), at(0))
+	s := quota.NewState(table)
+	s.Record(merged("", on(fiveHour, resets(time.Hour)), on(sevenDay, resets(48*time.Hour))), at(0), at(0))
 	tests := []struct {
 		name  string
 		named quota.Set
 		now   time.Duration
 		want  any
 	}{
-		{"one window", quota.Of(quota.FiveHour), 0, time.Hour},
-		{"the later of two", quota.Of(quota.FiveHour, quota.SevenDay), 0, 48 * time.Hour},
-		{"an unknown reset", quota.Of(quota.Fable), 0, nil},
-		{"one of them unknown", quota.Of(quota.FiveHour, quota.Fable), 0, nil},
-		{"passed", quota.Of(quota.FiveHour), time.Hour, nil},
+		{"one window", quota.Of(fiveHour), 0, time.Hour},
+		{"the later of two", quota.Of(fiveHour, sevenDay), 0, 48 * time.Hour},
+		{"an unknown reset", quota.Of(fable), 0, nil},
+		{"one of them unknown", quota.Of(fiveHour, fable), 0, nil},
+		{"passed", quota.Of(fiveHour), time.Hour, nil},
 		{"the aggregate", 0, 0, 48 * time.Hour},
 	}
 	for _, tt := range tests {
@@ -204,7 +188,7 @@ func TestRelief(t *testing.T) {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
-	var unseen quota.State
+	unseen := quota.NewState(table)
 	if _, ok := unseen.Relief(0, at(0)); ok {
 		t.Error("no reset is known")
 	}
@@ -212,33 +196,33 @@ func TestRelief(t *testing.T) {
 
 // QUO-1: the aggregate's own reset bounds a rejection by the aggregate alone, and nothing else.
 func TestAggregateReset(t *testing.T) {
-	week := on(quota.SevenDay, resets(48*time.Hour))
+	week := on(sevenDay, resets(48*time.Hour))
 	alone := merged("rejected", week)
 	alone.Reset = at(time.Hour)
-	var s quota.State
+	s := quota.NewState(table)
 	s.Record(alone, at(0), at(0))
 	if r, ok := s.Relief(0, at(0)); !ok || !r.Equal(at(time.Hour)) {
 		t.Errorf("relief at %v, %v", r, ok)
 	}
-	if r, ok := s.Relief(quota.Of(quota.SevenDay), at(0)); !ok || !r.Equal(at(48*time.Hour)) {
+	if r, ok := s.Relief(quota.Of(sevenDay), at(0)); !ok || !r.Equal(at(48*time.Hour)) {
 		t.Errorf("relief of the week at %v, %v", r, ok)
 	}
 	for after, want := range map[time.Duration]bool{time.Hour - 1: true, time.Hour: false} {
 		expired := s
 		expired.Expire(at(after))
-		if got := expired.Rejected(false, soft); got != want {
+		if got := expired.Rejected(anyModel, soft); got != want {
 			t.Errorf("rejected after %v: %v", after, got)
 		}
-		if r, ok := expired.Reset(quota.SevenDay); !ok || !r.Equal(at(48*time.Hour)) {
+		if r, ok := expired.Reset(sevenDay); !ok || !r.Equal(at(48*time.Hour)) {
 			t.Errorf("after %v the week resets at %v, %v", after, r, ok)
 		}
 	}
 
-	byWindow := merged("rejected", on(quota.SevenDay, until(48*time.Hour, status("rejected"))))
+	byWindow := merged("rejected", on(sevenDay, until(48*time.Hour, status("rejected"))))
 	allowed := merged("allowed", week)
 	for name, sig := range map[string]quota.Signal{"a rejection by window": byWindow, "no rejection": allowed} {
 		sig.Reset = at(time.Hour)
-		var s quota.State
+		s := quota.NewState(table)
 		s.Record(sig, at(0), at(0))
 		s.Expire(at(2 * time.Hour))
 		if s.Aggregate() != sig.Status {
@@ -250,16 +234,16 @@ func TestAggregateReset(t *testing.T) {
 	}
 
 	passed := quota.Signal{Status: "rejected", Reset: at(-time.Second)}
-	s = quota.State{}
+	s = quota.NewState(table)
 	s.Record(passed, at(0), at(0))
-	if s.Expire(at(time.Hour)); !s.Rejected(false, soft) {
+	if s.Expire(at(time.Hour)); !s.Rejected(anyModel, soft) {
 		t.Error("a reset that has passed says nothing")
 	}
 }
 
 func TestSignalNamesItsRejections(t *testing.T) {
-	sig := merged("rejected", on(quota.FiveHour, status("allowed")), on(quota.Fable, status("rejected")))
-	if got := sig.Rejected(); got != quota.Of(quota.Fable) {
+	sig := merged("rejected", on(fiveHour, status("allowed")), on(fable, status("rejected")))
+	if got := sig.Rejected(); got != quota.Of(fable) {
 		t.Errorf("got %b", got)
 	}
 }

@@ -1,4 +1,4 @@
-package store_test
+package pool_test
 
 import (
 	"encoding/json"
@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"shunt/internal/identity"
+	"shunt/internal/pool"
 	"shunt/internal/quota"
-	"shunt/internal/store"
 )
 
 func unix(s int64) time.Time { return time.Unix(s, 0).UTC() }
@@ -36,7 +36,7 @@ func full() quota.Record {
 // some is an account of which only the week's utilization is known.
 func some() quota.Record {
 	var r quota.Record
-	r.Windows[quota.SevenDay] = quota.WindowRecord{Utilization: 0, HasUtilization: true, ObservedAt: unix(begin)}
+	r.Windows[pool.SevenDay] = quota.WindowRecord{Utilization: 0, HasUtilization: true, ObservedAt: unix(begin)}
 	return r
 }
 
@@ -50,8 +50,8 @@ const version3 = `{"version":3,"accounts":[
 		"status":"allowed","observed_at_status":1799999999,"reset_at_status":1800000060}},
 	{"key":{"store_family":"claude","identity":{"kind":"verified","id":"0a-1b","organization":"org"}},"quota":{"observed_at_7d":1800000000,"utilization_7d":0}}]}`
 
-func allKinds() store.Quotas {
-	return store.Quotas{
+func allKinds() pool.Quotas {
+	return pool.Quotas{
 		identity.OfAccount("claude", "0a-1b", ""):      full(),
 		identity.OfAccount("claude", "0a-1b", "org"):   some(),
 		identity.OfStoreEntry("claude", "work"):        some(),
@@ -62,7 +62,7 @@ func allKinds() store.Quotas {
 // QUO-33: the form of version 3, key by key, and back.
 func TestVersion3(t *testing.T) {
 	var got, want any
-	if err := json.Unmarshal(store.EncodeQuotas(allKinds()), &got); err != nil {
+	if err := json.Unmarshal(pool.EncodeQuotas(allKinds(), pool.Tables), &got); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal([]byte(version3), &want); err != nil {
@@ -71,14 +71,14 @@ func TestVersion3(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	q, current, err := store.DecodeQuotas([]byte(version3), unix(begin))
+	q, current, err := pool.DecodeQuotas([]byte(version3), pool.Tables, unix(begin))
 	if err != nil || !current {
 		t.Fatalf("%v, current: %v", err, current)
 	}
 	if diff := cmp.Diff(allKinds(), q, keys); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(`{"version":3,"accounts":[]}`+"\n", string(store.EncodeQuotas(nil))); diff != "" {
+	if diff := cmp.Diff(`{"version":3,"accounts":[]}`+"\n", string(pool.EncodeQuotas(nil, pool.Tables))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -86,7 +86,7 @@ func TestVersion3(t *testing.T) {
 // decodeOne reads a file of one account whose quota is given.
 func decodeOne(t *testing.T, version, quotaJSON string) (quota.Record, error) {
 	t.Helper()
-	q, _, err := store.DecodeQuotas([]byte(`{"version":`+version+`,"accounts":[{"key":{"store_family":"claude","identity":{"kind":"verified","id":"x"}},"quota":`+quotaJSON+`}]}`), unix(begin))
+	q, _, err := pool.DecodeQuotas([]byte(`{"version":`+version+`,"accounts":[{"key":{"store_family":"claude","identity":{"kind":"verified","id":"x"}},"quota":`+quotaJSON+`}]}`), pool.Tables, unix(begin))
 	return q[identity.OfAccount("claude", "x", "")], err
 }
 
@@ -95,7 +95,7 @@ func TestOddNumbers(t *testing.T) {
 	const latest = 253_402_300_799
 	window := func(r quota.WindowRecord) quota.Record {
 		var all quota.Record
-		all.Windows[quota.FiveHour] = r
+		all.Windows[pool.FiveHour] = r
 		return all
 	}
 	tests := map[string]quota.Record{
@@ -124,7 +124,7 @@ func TestOddNumbers(t *testing.T) {
 	}
 }
 
-// QUO-32: what is no state file, and what is of a version that is not known.
+// QUO-32: what is not a state file, and one of an unknown version.
 func TestBadFiles(t *testing.T) {
 	one := func(quotaJSON string) string {
 		return `{"version":3,"accounts":[{"key":{"store_family":"claude","identity":{"kind":"verified","id":"secret-id"}},"quota":` + quotaJSON + `}]}`
@@ -149,7 +149,7 @@ func TestBadFiles(t *testing.T) {
 		one(`[]`):                      "not the expected JSON",
 	}
 	for text, want := range tests {
-		q, _, err := store.DecodeQuotas([]byte(text), unix(begin))
+		q, _, err := pool.DecodeQuotas([]byte(text), pool.Tables, unix(begin))
 		if err == nil || !strings.Contains(err.Error(), want) || q != nil {
 			t.Errorf("%q: %v, want %q", text, err, want)
 			continue
@@ -160,7 +160,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// Accounts whose kind belongs to a later version are left out, and no reason to lose the others.
+// Accounts of a family or a kind that belongs to a later version are left out; the others are not lost.
 func TestUnknownAccounts(t *testing.T) {
 	const text = `{"version":3,"accounts":[
 		{"key":{"store_family":"codex","identity":{"kind":"verified","id":"x"}},"quota":{"reset_5h":"another meaning"}},
@@ -170,9 +170,37 @@ func TestUnknownAccounts(t *testing.T) {
 		{"key":{"store_family":"claude","identity":{"kind":"upstream_inline","upstream":"x"}},"quota":{}},
 		{"quota":{}},
 		{"key":{"store_family":"claude","identity":{"kind":"store_entry","name":"work"}},"quota":{"observed_at_7d":1800000000,"utilization_7d":0}}]}`
-	q, _, err := store.DecodeQuotas([]byte(text), unix(begin))
-	if want := (store.Quotas{identity.OfStoreEntry("claude", "work"): some()}); err != nil || !cmp.Equal(q, want, keys) {
+	q, _, err := pool.DecodeQuotas([]byte(text), pool.Tables, unix(begin))
+	if want := (pool.Quotas{identity.OfStoreEntry("claude", "work"): some()}); err != nil || !cmp.Equal(q, want, keys) {
 		t.Errorf("%v: %+v", err, q)
+	}
+}
+
+// QUO-33: the keys of an account end with the fields of its own family's windows.
+func TestDocumentOfTwoFamilies(t *testing.T) {
+	of := func(n int64) quota.WindowRecord {
+		return quota.WindowRecord{Status: "allowed", ObservedAtStatus: unix(n)}
+	}
+	both := pool.Quotas{
+		identity.OfStoreEntry("plain", "b"): {Windows: [quota.MaxWindows]quota.WindowRecord{of(1), of(2)}},
+		identity.OfStoreEntry("two", "a"):   {Windows: [quota.MaxWindows]quota.WindowRecord{of(3), of(4), of(5)}},
+	}
+	const want = `{"version":3,"accounts":[` +
+		`{"key":{"store_family":"plain","identity":{"kind":"store_entry","name":"b"}},"quota":{` +
+		`"observed_at_status_30d":1,"observed_at_status_3h":2,"status_30d":"allowed","status_3h":"allowed"}},` +
+		`{"key":{"store_family":"two","identity":{"kind":"store_entry","name":"a"}},"quota":{` +
+		`"observed_at_status_1d":3,"observed_at_status_1d_big":4,"observed_at_status_1h_fast":5,` +
+		`"status_1d":"allowed","status_1d_big":"allowed","status_1h_fast":"allowed"}}]}` + "\n"
+	written := pool.EncodeQuotas(both, pool.Tables)
+	if diff := cmp.Diff(want, string(written)); diff != "" {
+		t.Error(diff)
+	}
+	if q, _, err := pool.DecodeQuotas(written, pool.Tables, unix(begin)); err != nil || !cmp.Equal(q, both, keys) {
+		t.Errorf("%v: %+v", err, q)
+	}
+	unknown := pool.Quotas{identity.OfStoreEntry("codex", "c"): some()}
+	if diff := cmp.Diff(`{"version":3,"accounts":[]}`+"\n", string(pool.EncodeQuotas(unknown, pool.Tables))); diff != "" {
+		t.Errorf("a family without a table:\n%s", diff)
 	}
 }
 
@@ -180,12 +208,12 @@ func TestUnknownAccounts(t *testing.T) {
 func TestVersion2(t *testing.T) {
 	const text = `{"version":2,"accounts":[{"key":{"store_family":"claude","identity":{"kind":"verified","id":"x"}},"quota":{
 		"utilization_5h":0.5,"reset_5h":1800000600,"observed_at_5h":1799999000,"status_5h":"rejected","status":"rejected"}}]}`
-	q, current, err := store.DecodeQuotas([]byte(text), unix(begin))
+	q, current, err := pool.DecodeQuotas([]byte(text), pool.Tables, unix(begin))
 	if err != nil || current {
 		t.Fatalf("%v, current: %v", err, current)
 	}
 	var want quota.Record
-	want.Windows[quota.FiveHour] = quota.WindowRecord{
+	want.Windows[pool.FiveHour] = quota.WindowRecord{
 		Utilization: 0.5, HasUtilization: true, Reset: unix(1800000600), ObservedAt: unix(1799999000),
 		Status: "rejected", ObservedAtStatus: unix(1799999000), ResetAtStatus: unix(1800000600),
 	}
@@ -194,14 +222,14 @@ func TestVersion2(t *testing.T) {
 	if q[x] != want {
 		t.Errorf("got  %+v\nwant %+v", q[x], want)
 	}
-	again, current, err := store.DecodeQuotas(store.EncodeQuotas(q), unix(begin+60))
+	again, current, err := pool.DecodeQuotas(pool.EncodeQuotas(q, pool.Tables), pool.Tables, unix(begin+60))
 	if err != nil || !current || again[x] != want {
 		t.Errorf("%v, current: %v\nrewritten %+v", err, current, again[x])
 	}
 
 	// The same numbers in a file of version 3 stay as they are: its status has no boundary.
-	asIs, _, err := store.DecodeQuotas([]byte(strings.Replace(text, `"version":2`, `"version":3`, 1)), unix(begin))
-	if w := asIs[x].Windows[quota.FiveHour]; err != nil || !w.ObservedAtStatus.IsZero() || !w.ResetAtStatus.IsZero() {
+	asIs, _, err := pool.DecodeQuotas([]byte(strings.Replace(text, `"version":2`, `"version":3`, 1)), pool.Tables, unix(begin))
+	if w := asIs[x].Windows[pool.FiveHour]; err != nil || !w.ObservedAtStatus.IsZero() || !w.ResetAtStatus.IsZero() {
 		t.Errorf("%v: %+v", err, w)
 	}
 }
@@ -213,18 +241,18 @@ func FuzzQuotas(f *testing.F) {
 	f.Add([]byte(strings.Replace(version3, "3", "2", 1)))
 	f.Add([]byte(`{"version":3,"accounts":[{"key":{"store_family":"claude","identity":{"kind":"verified","id":"x"}},"quota":{"reset_5h":1e99,"utilization_5h":1e-400,"status":"é\u0000"}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		q, _, err := store.DecodeQuotas(data, unix(begin))
+		q, _, err := pool.DecodeQuotas(data, pool.Tables, unix(begin))
 		if err != nil {
 			return
 		}
-		written := store.EncodeQuotas(q)
-		again, current, err := store.DecodeQuotas(written, unix(begin))
+		written := pool.EncodeQuotas(q, pool.Tables)
+		again, current, err := pool.DecodeQuotas(written, pool.Tables, unix(begin))
 		if err != nil || !current || !cmp.Equal(q, again, keys) {
 			t.Fatalf("%v\nread    %+v\nwritten %s\nagain   %+v", err, q, written, again)
 		}
 		for _, r := range q {
-			s := quota.Import(r, unix(begin))
-			for w := range quota.Window(quota.Windows) {
+			s := quota.Import(pool.Tables["claude"], r, unix(begin))
+			for w := range quota.MaxWindows {
 				if reset, ok := s.Reset(w); ok && !reset.After(unix(begin)) {
 					t.Fatalf("reset %v has passed", reset)
 				}

@@ -1,8 +1,9 @@
-package store_test
+package app_test
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -14,35 +15,63 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"shunt/internal/app"
+	"shunt/internal/family/claude"
 	"shunt/internal/identity"
+	"shunt/internal/pool"
+	"shunt/internal/quota"
 	"shunt/internal/store"
 )
+
+func quotaFile(path string) *app.QuotaFile {
+	return app.NewQuotaFile(path, map[string]*quota.Table{"claude": claude.Family.Windows})
+}
+
+// quotaRecord is an account of which all is known of one window.
+var quotaRecord = func() (r quota.Record) {
+	at := func(s int64) time.Time { return time.Unix(s, 0).UTC() }
+	r.Windows[claude.SevenDay] = quota.WindowRecord{
+		Utilization: 0.25, HasUtilization: true, Reset: at(1_800_000_100), ObservedAt: at(1_799_999_990),
+		Status: "rejected", ObservedAtStatus: at(1_799_999_980), ResetAtStatus: at(1_800_000_050),
+	}
+	return r
+}()
+
+func someQuotas(n int) pool.Quotas {
+	q := pool.Quotas{}
+	for i := range n {
+		q[identity.OfStoreEntry("claude", fmt.Sprint(i))] = quotaRecord
+	}
+	return q
+}
+
+var sameKeys = cmp.Comparer(func(a, b identity.Key) bool { return a == b })
 
 // QUO-30: what is saved is loaded again, from a file of mode 0600 in a directory that is made at need.
 func TestQuotaFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "made", "at", "need", "state.json")
-	f := store.NewQuotaFile(path)
-	if q, current, err := f.Load(t.Context(), unix(begin)); q != nil || !current || err != nil {
+	f := quotaFile(path)
+	if q, current, err := f.Load(t.Context(), time.Now()); q != nil || !current || err != nil {
 		t.Errorf("a file that is not there: %v, %v, %v", q, current, err)
 	}
-	for _, want := range []store.Quotas{allKinds(), {identity.OfStoreEntry("claude", "work"): some()}} {
+	for _, want := range []pool.Quotas{someQuotas(1), someQuotas(2)} {
 		if err := f.Save(t.Context(), want); err != nil {
 			t.Fatal(err)
 		}
-		got, current, err := store.NewQuotaFile(path).Load(t.Context(), unix(begin))
-		if diff := cmp.Diff(want, got, keys); diff != "" || !current || err != nil {
+		got, current, err := quotaFile(path).Load(t.Context(), time.Now())
+		if diff := cmp.Diff(want, got, sameKeys); diff != "" || !current || err != nil {
 			t.Errorf("current: %v, %v\n%s", current, err, diff)
 		}
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, mode %v", err, info.Mode())
 	}
-	if names := list(t, filepath.Dir(path)); len(names) != 1 {
+	if names := filesIn(t, filepath.Dir(path)); len(names) != 1 {
 		t.Errorf("left behind: %v", names)
 	}
 }
 
-func list(t *testing.T, dir string) (names []string) {
+func filesIn(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -57,14 +86,14 @@ func list(t *testing.T, dir string) (names []string) {
 // QUO-32: what cannot be read is kept aside, as it was, and the next save begins a new file.
 func TestBadQuotaFile(t *testing.T) {
 	for name, content := range map[string]string{
-		"corrupt": "{", "truncated": version3[:len(version3)/2], "of a later version": `{"version":4}`, "empty": "",
+		"corrupt": "{", "truncated": `{"version":3,"accounts":[{"key"`, "of a later version": `{"version":4}`, "empty": "",
 		"huge": strings.Repeat(" ", store.MaxSize+1),
 	} {
 		path := filepath.Join(t.TempDir(), "state.json")
-		write(t, path+".bad", "an older one")
-		write(t, path, content)
-		f := store.NewQuotaFile(path)
-		q, _, err := f.Load(t.Context(), unix(begin))
+		writeFile(t, path+".bad", "an older one")
+		writeFile(t, path, content)
+		f := quotaFile(path)
+		q, _, err := f.Load(t.Context(), time.Now())
 		if q != nil || err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v, %v", name, q, err)
 		}
@@ -74,16 +103,16 @@ func TestBadQuotaFile(t *testing.T) {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: it is still in its place: %v", name, err)
 		}
-		if err := f.Save(t.Context(), allKinds()); err != nil {
+		if err := f.Save(t.Context(), someQuotas(1)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if q, _, err := store.NewQuotaFile(path).Load(t.Context(), unix(begin)); err != nil || !cmp.Equal(q, allKinds(), keys) {
+		if q, _, err := quotaFile(path).Load(t.Context(), time.Now()); err != nil || !cmp.Equal(q, someQuotas(1), sameKeys) {
 			t.Errorf("%s: then %v, %v", name, q, err)
 		}
 	}
 }
 
-func write(t *testing.T, path, content string) {
+func writeFile(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
@@ -93,15 +122,15 @@ func write(t *testing.T, path, content string) {
 // QUO-32: as long as a bad file cannot be kept aside it is not written over.
 func TestBadQuotaFileStays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.json")
-	write(t, path, "{")
+	writeFile(t, path, "{")
 	if err := os.MkdirAll(filepath.Join(path+".bad", "in the way"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	f := store.NewQuotaFile(path)
-	if _, _, err := f.Load(t.Context(), unix(begin)); err == nil {
+	f := quotaFile(path)
+	if _, _, err := f.Load(t.Context(), time.Now()); err == nil {
 		t.Fatal("it was read")
 	}
-	if err := f.Save(t.Context(), allKinds()); err == nil {
+	if err := f.Save(t.Context(), someQuotas(1)); err == nil {
 		t.Error("it was written")
 	}
 	if content, err := os.ReadFile(path); err != nil || string(content) != "{" {
@@ -110,7 +139,7 @@ func TestBadQuotaFileStays(t *testing.T) {
 	if err := os.RemoveAll(path + ".bad"); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Save(t.Context(), allKinds()); err != nil {
+	if err := f.Save(t.Context(), someQuotas(1)); err != nil {
 		t.Errorf("when nothing is in the way: %v", err)
 	}
 	if kept, err := os.ReadFile(path + ".bad"); err != nil || string(kept) != "{" {
@@ -124,11 +153,11 @@ func TestQuotaFileIsADirectory(t *testing.T) {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	f := store.NewQuotaFile(path)
-	if _, _, err := f.Load(t.Context(), unix(begin)); err == nil {
+	f := quotaFile(path)
+	if _, _, err := f.Load(t.Context(), time.Now()); err == nil {
 		t.Error("it was read")
 	}
-	if err := f.Save(t.Context(), allKinds()); err == nil {
+	if err := f.Save(t.Context(), someQuotas(1)); err == nil {
 		t.Error("it was written")
 	}
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
@@ -140,20 +169,20 @@ func TestQuotaFileIsADirectory(t *testing.T) {
 const saverPath = "SHUNT_TEST_SAVER_PATH"
 
 func saveForEver(path string) {
-	f := store.NewQuotaFile(path)
+	f := quotaFile(path)
 	for i := 0; ; i++ {
-		if err := f.Save(context.Background(), crowd(i%2)); err != nil {
+		if err := f.Save(context.Background(), manyQuotas(i%2)); err != nil {
 			panic(err)
 		}
 	}
 }
 
-// crowd is enough accounts for a write to take a while, in one of two forms.
-func crowd(form int) store.Quotas {
-	q := store.Quotas{}
+// manyQuotas are enough accounts for a write to take a while, in one of two forms.
+func manyQuotas(form int) pool.Quotas {
+	q := pool.Quotas{}
 	for i := range 300 {
-		r := full()
-		r.Windows[0].Utilization = float64(form)
+		r := quotaRecord
+		r.Windows[claude.SevenDay].Utilization = float64(form)
 		q[identity.OfAccount("claude", strings.Repeat("x", i), "")] = r
 	}
 	delete(q, identity.OfAccount("claude", "", ""))
@@ -178,15 +207,15 @@ func TestQuotaFileSurvivesKill(t *testing.T) {
 		time.Sleep(time.Duration(7*round+1) * time.Millisecond)
 		_ = saver.Process.Kill()
 		_ = saver.Wait()
-		q, current, err := store.NewQuotaFile(path).Load(t.Context(), unix(begin))
-		if err != nil || !current || !maps.Equal(q, crowd(0)) && !maps.Equal(q, crowd(1)) {
+		q, current, err := quotaFile(path).Load(t.Context(), time.Now())
+		if err != nil || !current || !maps.Equal(q, manyQuotas(0)) && !maps.Equal(q, manyQuotas(1)) {
 			t.Fatalf("round %d: %d accounts, current: %v, %v", round, len(q), current, err)
 		}
 	}
-	if err := store.NewQuotaFile(path).Save(t.Context(), crowd(0)); err != nil {
+	if err := quotaFile(path).Save(t.Context(), manyQuotas(0)); err != nil {
 		t.Fatal(err)
 	}
-	if names := list(t, filepath.Dir(path)); len(names) != 1 {
+	if names := filesIn(t, filepath.Dir(path)); len(names) != 1 {
 		t.Errorf("left behind: %v", names)
 	}
 }

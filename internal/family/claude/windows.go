@@ -1,0 +1,34 @@
+package claude
+
+import (
+	"strings"
+	"time"
+
+	"shunt/internal/quota"
+)
+
+// The indexes of the windows.
+const (
+	FiveHour = iota
+	SevenDay
+	Fable
+	WindowCount
+)
+
+// FableScope is the scope of the Fable models, which have a weekly window of their own.
+const FableScope quota.Scope = "fable"
+
+const week = 7 * 24 * time.Hour
+
+var windows = quota.NewTable(
+	quota.Window{Name: "5h", Field: "5h", Title: "five-hour window", Length: 5 * time.Hour},
+	quota.Window{Name: "7d", Field: "7d", Title: "weekly window", Length: week},
+	quota.Window{Name: "fable", Field: "7d_oi", Title: "weekly window of Fable models", Length: week, Scope: FableScope},
+)
+
+func scopeOf(model string) quota.Scope {
+	if strings.Contains(strings.ToLower(model), "fable") {
+		return FableScope
+	}
+	return ""
+}
