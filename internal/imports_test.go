@@ -19,14 +19,14 @@ const allowed = `
 account: oauth observe store
 admin: account config family/claude oauth observe pool quota
 app: account admin config dialect dialect/messages family family/claude gateway oauth observe pool quota store upstream usage
-cli: account admin app config demo oauth observe simulate
+cli: account admin app config demo family oauth observe simulate
 config:
 demo: app config family/claude observe sim
 dialect/dialecttest: dialect wire/wiretest
 dialect/messages: dialect
 dialect:
-family/claude: dialect dialect/messages family quota
-family: dialect pool quota
+family/claude: dialect dialect/messages family oauth quota
+family: dialect oauth pool quota
 gateway: config dialect observe upstream
 http1:
 oauth:

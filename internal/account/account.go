@@ -37,9 +37,15 @@ var (
 
 const expiredReason = "its token has expired and cannot be refreshed"
 
+// Listing is the accounts that the configuration lists for one provider.
+type Listing struct {
+	Family string // the name of their family
+	Specs  []Spec // none: every usable file of the family's store (ACC-4)
+}
+
 // Spec is one configured entry of a pool. Neither Credentials nor TokenEnv: the entry of that name in the store.
 type Spec struct {
-	Provider, Name   string
+	Name             string
 	Credentials      string // absolute path of a credentials file (ACC-1)
 	TokenEnv         string // variable that holds a setup token (ACC-2)
 	UUID             string // of the account; empty: unknown
@@ -89,24 +95,24 @@ func (a *Account) Token(ctx context.Context) (Token, error) {
 	case err != nil:
 		return Token{}, a.failed(err)
 	case !c.refreshable() && c.expired(now):
-		s.markNeedsLogin(c.access, expiredReason)
+		s.markNeedsLogin(c.Access, expiredReason)
 		return Token{}, a.failed(fmt.Errorf("%w: %s", ErrNeedsLogin, expiredReason))
 	case !c.refreshable() || c.fresh(now) || !c.expired(now) && s.resting(now):
-		return c.access, nil
+		return c.Access, nil
 	}
 	wait, stop := ctx, func() {}
 	if !c.expired(now) {
 		wait, stop = context.WithTimeout(ctx, clock.Scale(unexpiredWait))
 	}
 	defer stop()
-	failure := s.renew(wait, c.access, scheduled)
+	failure := s.renew(wait, c.Access, scheduled)
 	c, err = s.usable()
 	if err == nil && c.expired(clock.Now()) && wait.Err() != nil && ctx.Err() == nil {
-		failure = s.renew(ctx, c.access, scheduled) // it expired during the wait
+		failure = s.renew(ctx, c.Access, scheduled) // it expired during the wait
 		c, err = s.usable()
 	}
 	if err == nil && !c.expired(clock.Now()) {
-		return c.access, nil
+		return c.Access, nil
 	}
 	return Token{}, a.failed(cmp.Or(failure, err, errExpired))
 }
@@ -116,7 +122,7 @@ func (a *Account) Token(ctx context.Context) (Token, error) {
 // (TOK-9). The end of ctx ends the wait, never the refresh.
 func (a *Account) Renew(ctx context.Context, rejected Token) (Token, error) {
 	s := a.source
-	good := func(c credential) bool { return c.access != rejected && !c.expired(s.keeper.clock.Now()) }
+	good := func(c credential) bool { return c.Access != rejected && !c.expired(s.keeper.clock.Now()) }
 	c, err := s.usable()
 	if err == nil && !good(c) {
 		failure := errNoOther
@@ -124,7 +130,7 @@ func (a *Account) Renew(ctx context.Context, rejected Token) (Token, error) {
 			failure = ErrRefreshSpent
 			err = s.reread(context.WithoutCancel(ctx))
 		} else {
-			err = s.renew(ctx, c.access, forced)
+			err = s.renew(ctx, c.Access, forced)
 		}
 		if err == nil {
 			c, err = s.usable()
@@ -136,7 +142,7 @@ func (a *Account) Renew(ctx context.Context, rejected Token) (Token, error) {
 	if err != nil {
 		return Token{}, a.failed(err)
 	}
-	return c.access, nil
+	return c.Access, nil
 }
 
 // MarkNeedsLogin records that the provider refuses the credential that this token is of (a 403, 5-failover), unless there

@@ -46,7 +46,7 @@ func (k *Keeper) watch(ctx context.Context) {
 	for dir, names := range k.watched {
 		store := k.stores[dir]
 		running.Go(func() {
-			_ = store.Watch(ctx, func(name string) { k.changed(ctx, place{dir, name}) }, names...)
+			_ = store.Watch(ctx, func(name string) { k.changed(ctx, dir, name) }, names...)
 		})
 	}
 	k.mu.Unlock()
@@ -57,13 +57,15 @@ func (k *Keeper) watch(ctx context.Context) {
 }
 
 // changed looks at a document of which a watch has told.
-func (k *Keeper) changed(ctx context.Context, p place) {
-	k.mu.Lock()
-	s, known := k.sources[p]
-	k.mu.Unlock()
-	_, entry := entryName(p.name)
-	if known && s.look(ctx) || !known && entry && p.dir == k.storeDir {
-		k.signal(k.changes)
+func (k *Keeper) changed(ctx context.Context, dir, name string) {
+	for _, f := range k.families {
+		k.mu.Lock()
+		s, known := k.sources[place{f, dir, name}]
+		k.mu.Unlock()
+		_, entry := entryName(name)
+		if known && s.look(ctx) || !known && entry && dir == f.Dir {
+			k.signal(k.changes)
+		}
 	}
 }
 
@@ -91,12 +93,12 @@ func (k *Keeper) takeTurn(ctx context.Context) {
 		if !c.refreshable() || now.Before(c.half) || s.inFlight() || s.resting(now) {
 			continue
 		}
-		if l := c.expires.Sub(now); l < renewBelow && (next == nil || l < left) {
+		if l := c.Expires.Sub(now); l < renewBelow && (next == nil || l < left) {
 			next, left = s, l
 		}
 	}
 	if next != nil {
 		c, _ := next.usable()
-		_, _ = next.start(c.access, scheduled) // it reports its own failure
+		_, _ = next.start(c.Access, scheduled) // it reports its own failure
 	}
 }

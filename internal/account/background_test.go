@@ -185,7 +185,7 @@ func TestStoreChanges(t *testing.T) {
 
 		w.write("b.json", "")
 		news("emptied", true)
-		_, warnings := w.keeper.Resolve(map[string][]account.Spec{"claude": nil})
+		_, warnings := w.keeper.Resolve(listings(sets{"claude": nil}))
 		w.wants("warnings", warnings, []string{"skipped in the account store: /store/b.json: the file is empty"})
 		w.login("b", time.Hour)
 		news("filled again", true)
@@ -216,7 +216,7 @@ func TestInlineChanges(t *testing.T) {
 		}
 		end := w.run()
 		spec := account.Spec{Name: "a", Credentials: "/home/.credentials.json"}
-		accounts, warnings := w.keeper.Resolve(map[string][]account.Spec{"p": {spec}})
+		accounts, warnings := w.keeper.Resolve(listings(sets{"p": {spec}}))
 		w.wants("warnings", warnings, []string{"account p/a has no credential: there is no file /home/.credentials.json"})
 		a := accounts["p"][0]
 		put("1")

@@ -35,7 +35,7 @@ func TestLinkedFile(t *testing.T) {
 			w.Fatal(err)
 		}
 		w.valid["tok-ort-a#0"] = true
-		accounts, warnings := w.keeper.Resolve(sets{"p": {{Name: "a", Credentials: "/home/.credentials.json"}}})
+		accounts, warnings := w.keeper.Resolve(listings(sets{"p": {{Name: "a", Credentials: "/home/.credentials.json"}}}))
 		w.wants("warnings", len(warnings), 0)
 		w.wants("token", w.token(accounts["p"][0]), "tok-oat-a#1")
 		text, err := os.ReadFile(target)

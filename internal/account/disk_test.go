@@ -186,7 +186,7 @@ func TestDiskFullAndNoLock(t *testing.T) {
 		_, _, lock := broke(w)
 		w.login("a", 0)
 		w.write("b.json", w.read("a.json"))
-		accounts, _ := w.keeper.Resolve(sets{"p": nil})
+		accounts, _ := w.keeper.Resolve(listings(sets{"p": nil}))
 		w.token(accounts["p"][0])
 		*lock = errors.New("no locks available")
 		if err := w.keeper.Close(w.Context()); err == nil || err.Error() !=

@@ -6,17 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/user"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"shunt/internal/clock"
 	"shunt/internal/identity"
-	"shunt/internal/oauth"
 	"shunt/internal/observe"
-	"shunt/internal/secret"
 	"shunt/internal/store"
 )
 
@@ -24,19 +20,13 @@ import (
 // ten calls at once (TOK-7c).
 const onDemandDistance = 200 * time.Millisecond
 
-// Refresher exchanges a refresh token. [oauth.Client] is one.
-type Refresher interface {
-	Refresh(ctx context.Context, refreshToken secret.String) (oauth.Grant, error)
-}
-
-// Options are what a Keeper works with. OAuth and StoreDir are required.
+// Options are what a Keeper works with.
 type Options struct {
 	Clock    clock.Clock
 	Log      *slog.Logger    // nil: none
 	Health   *observe.Health // nil: one of its own
-	StoreDir string          // see [StoreDir]; required, but need not exist
-	Getenv   func(string) string
-	OAuth    Refresher
+	Families []Family
+	Getenv   func(name string) string // required if an entry has a TokenEnv
 
 	// OnChange is told of each identity that has another credential than before, from any goroutine (TOK-7). It may be
 	// nil. It must not call the Keeper.
@@ -55,9 +45,8 @@ type Keeper struct {
 	clock     clock.Clock
 	log       *slog.Logger
 	health    *observe.Health
-	storeDir  string
+	families  []*Family
 	getenv    func(string) string
-	oauth     Refresher
 	onChange  func(identity.Key)
 	onRefresh func(entry string, err error)
 	open      func(dir string) store.Store
@@ -87,7 +76,16 @@ type Keeper struct {
 }
 
 // place identifies a source: a document in a directory or, without a directory, a variable of the environment.
-type place struct{ dir, name string }
+type place struct {
+	family    *Family
+	dir, name string
+}
+
+// entry returns the name of the store entry that the place is of, if it is of one.
+func (p place) entry() (name string, ok bool) {
+	name, ok = entryName(p.name)
+	return name, ok && p.dir == p.family.Dir
+}
 
 func (p place) String() string {
 	if p.dir == "" {
@@ -101,9 +99,7 @@ func NewKeeper(o Options) *Keeper {
 	k := &Keeper{
 		clock:      o.Clock,
 		log:        cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
-		storeDir:   filepath.Clean(o.StoreDir),
 		getenv:     o.Getenv,
-		oauth:      o.OAuth,
 		onChange:   o.OnChange,
 		onRefresh:  o.OnRefresh,
 		open:       o.Open,
@@ -122,8 +118,9 @@ func NewKeeper(o Options) *Keeper {
 	if k.health == nil {
 		k.health = observe.NewHealth(k.log, o.Clock)
 	}
-	if k.getenv == nil {
-		k.getenv = os.Getenv
+	for _, f := range o.Families {
+		f.Dir = filepath.Clean(f.Dir)
+		k.families = append(k.families, &f)
 	}
 	if k.open == nil {
 		k.open = func(dir string) store.Store { return store.NewDir(dir) }
@@ -132,31 +129,14 @@ func NewKeeper(o Options) *Keeper {
 	return k
 }
 
-// StoreDir is where the account store is unless a program is told otherwise (ACC-3).
-func StoreDir(getenv func(string) string) (string, error) {
-	if dir := getenv("SHUNT_CLAUDE_ACCOUNTS_DIR"); dir != "" {
-		return filepath.Abs(dir)
+// family returns the family of that name. A name that the keeper does not know is a fault of the program.
+func (k *Keeper) family(name string) *Family {
+	for _, f := range k.families {
+		if f.Name == name {
+			return f
+		}
 	}
-	home, err := homeDir(getenv)
-	if err != nil {
-		return "", fmt.Errorf("no place for the account store: set SHUNT_CLAUDE_ACCOUNTS_DIR (%w)", err)
-	}
-	return filepath.Join(home, ".shunt", "accounts", "claude"), nil
-}
-
-// homeDir is the home of the person; some containers and services have no variable for it.
-func homeDir(getenv func(string) string) (string, error) {
-	if home := getenv("HOME"); home != "" {
-		return home, nil
-	}
-	me, err := user.Current()
-	if err != nil {
-		return "", err
-	}
-	if me.HomeDir == "" {
-		return "", errors.New("there is no home directory")
-	}
-	return me.HomeDir, nil
+	panic("unknown family of accounts: " + name)
 }
 
 // Changes receives a value after documents appeared, changed or vanished, within a second while [Keeper.Run] runs: it is

@@ -16,12 +16,12 @@ func TestStoreDir(t *testing.T) {
 		"/home/x/.shunt/accounts/claude":      {"HOME": "/home/x"},
 		homeOf(t) + "/.shunt/accounts/claude": {},
 	} {
-		got, err := account.StoreDir(func(name string) string { return env[name] })
+		got, err := account.StoreDir("claude", func(name string) string { return env[name] })
 		if err != nil || got != want {
 			t.Errorf("%v: %q, %v; want %q", env, got, err, want)
 		}
 	}
-	if got, err := account.StoreDir(func(string) string { return "relative" }); err != nil || !filepath.IsAbs(got) {
+	if got, err := account.StoreDir("claude", func(string) string { return "relative" }); err != nil || !filepath.IsAbs(got) {
 		t.Errorf("relative: %q, %v", got, err)
 	}
 }
@@ -38,9 +38,11 @@ func homeOf(t *testing.T) string {
 // The options that may be left out can be left out.
 func TestDefaults(t *testing.T) {
 	dir := t.TempDir()
-	t.Setenv("SHUNT_TEST_TOKEN", "tok")
-	keeper := account.NewKeeper(account.Options{StoreDir: dir})
-	accounts, warnings := keeper.Resolve(sets{"p": {{Name: "a", TokenEnv: "SHUNT_TEST_TOKEN"}, {Name: "b"}}})
+	keeper := account.NewKeeper(account.Options{
+		Families: []account.Family{claudeFamily(nil, dir)},
+		Getenv:   func(name string) string { return map[string]string{"TOKEN": "tok"}[name] },
+	})
+	accounts, warnings := keeper.Resolve(listings(sets{"p": {{Name: "a", TokenEnv: "TOKEN"}, {Name: "b"}}}))
 	if len(warnings) != 1 || !strings.Contains(warnings[0], dir+"/b.json") {
 		t.Errorf("warnings: %q", warnings)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"shunt/internal/account"
 	"shunt/internal/clock"
+	"shunt/internal/family/claude"
 	"shunt/internal/oauth"
 )
 
@@ -312,13 +313,13 @@ func childMain() bool {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}()
-	vendor := oauth.Claude
+	vendor := claude.Family.Vendor
 	vendor.TokenURL = url + "/token"
 	keeper := account.NewKeeper(account.Options{
-		Clock: clock.Accelerated(1000), // so that it does not wait between two refreshes
-		OAuth: oauth.NewClient(vendor, nil), StoreDir: filepath.Join(filepath.Dir(path), "store"),
+		Clock:    clock.Accelerated(1000), // so that it does not wait between two refreshes
+		Families: []account.Family{claudeFamily(oauth.NewClient(vendor, nil), filepath.Join(filepath.Dir(path), "store"))},
 	})
-	accounts, warnings := keeper.Resolve(map[string][]account.Spec{"p": {{Name: "a", Credentials: path}}})
+	accounts, warnings := keeper.Resolve(listings(sets{"p": {{Name: "a", Credentials: path}}}))
 	fmt.Print(strings.Join(warnings, "\n"))
 	ctx, a := context.Background(), accounts["p"][0]
 	go keeper.Run(ctx)

@@ -212,7 +212,7 @@ func TestSharedLogin(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", 0)
 		w.write("b.json", strings.Replace(w.read("a.json"), "1.50", "2.50", 1))
-		accounts, warnings := w.keeper.Resolve(map[string][]account.Spec{"claude": nil})
+		accounts, warnings := w.keeper.Resolve(listings(sets{"claude": nil}))
 		w.wants("warnings", warnings, []string{"/store/a.json and /store/b.json hold the same login: a refresh of one ends the others, " +
 			"so shunt writes it to all of them; log in to each on its own"})
 		end := w.run()
@@ -247,7 +247,7 @@ func TestOneRefreshPerIdentity(t *testing.T) {
 			w.login("a", 0)
 			w.login("b", 0)
 			w.delay = func(string) time.Duration { return 10 * time.Second }
-			accounts, _ := w.keeper.Resolve(map[string][]account.Spec{"p": {{Name: "a", UUID: uuid}, {Name: "b", UUID: uuid}}})
+			accounts, _ := w.keeper.Resolve(listings(sets{"p": {{Name: "a", UUID: uuid}, {Name: "b", UUID: uuid}}}))
 			done := make(chan string)
 			for _, a := range accounts["p"] {
 				go func() { done <- w.token(a) }()

@@ -99,15 +99,15 @@ func newSuccessors() successors {
 }
 
 func (s successors) add(spent, by credential) {
-	if spent.refresh != by.refresh {
-		s.cache.Add(spent.refresh, by)
+	if spent.Refresh != by.Refresh {
+		s.cache.Add(spent.Refresh, by)
 	}
 }
 
 // of follows the rotation from a credential to its present end. It reports whether there was a step.
 func (s successors) of(c credential) (latest credential, spent bool) {
-	for !c.refresh.IsZero() {
-		next, ok := s.cache.Get(c.refresh)
+	for !c.Refresh.IsZero() {
+		next, ok := s.cache.Get(c.Refresh)
 		if !ok {
 			break
 		}

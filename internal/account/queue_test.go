@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"shunt/internal/oauth"
 	"shunt/internal/secret"
 )
 
@@ -98,16 +99,20 @@ func TestPace(t *testing.T) {
 // TOK-7e: a spent token leads to the end of its rotation; a provider that does not rotate makes no circle.
 func TestSuccessors(t *testing.T) {
 	login := func(n string) credential {
-		return credential{access: secret.New("a" + n), refresh: secret.New("r" + n)}
+		return credential{Credential: oauth.Credential{Access: secret.New("a" + n), Refresh: secret.New("r" + n)}}
 	}
 	s := newSuccessors()
 	s.add(login("1"), login("2"))
 	s.add(login("2"), login("3"))
-	s.add(login("3"), credential{access: secret.New("a4"), refresh: secret.New("r3")})
+	unrotated := login("3")
+	unrotated.Access = secret.New("a4")
+	s.add(login("3"), unrotated)
 	if got, spent := s.of(login("1")); !spent || got != login("3") {
 		t.Errorf("successor %+v, %v", got, spent)
 	}
-	for _, c := range []credential{login("3"), login("x"), {access: secret.New("a")}} {
+	unrefreshable := login("")
+	unrefreshable.Refresh = secret.String{}
+	for _, c := range []credential{login("3"), login("x"), unrefreshable} {
 		if got, spent := s.of(c); spent || got != c {
 			t.Errorf("successor %+v, %v", got, spent)
 		}

@@ -67,11 +67,11 @@ func (d document) successorIn(orphans []store.Orphan) (newest credential, ok boo
 	}
 	newest = d.credential
 	for _, orphan := range orphans {
-		o, err := parse(orphan.Data)
-		if err != nil || !o.refreshable() || o.refresh == d.refresh || !d.sameAccount(o) {
+		o, err := parse(d.format, orphan.Data)
+		if err != nil || !o.refreshable() || o.Refresh == d.Refresh || !d.sameAccount(o) {
 			continue
 		}
-		later := o.expires.Compare(newest.expires)
+		later := o.Expires.Compare(newest.Expires)
 		if later > 0 || later == 0 && (ok || orphan.Newer) {
 			newest, ok = o.credential, true
 		}
@@ -82,10 +82,12 @@ func (d document) successorIn(orphans []store.Orphan) (newest credential, ok boo
 // sameAccount reports whether an orphan is certain to be of the account of the file: both say so, or it is the file with
 // another login in it.
 func (d document) sameAccount(o document) bool {
-	if d.uuid == "" || o.uuid == "" {
-		return sameJSON(d.with(o.credential), o.text)
+	ours, its := d.file.Owner, o.file.Owner
+	if ours.Account == "" || its.Account == "" {
+		return sameJSON(d.with(o.credential), o.file.Text)
 	}
-	return d.uuid == o.uuid && (d.organization == "" || o.organization == "" || d.organization == o.organization)
+	return ours.Account == its.Account &&
+		(ours.Organization == "" || its.Organization == "" || ours.Organization == its.Organization)
 }
 
 // sameJSON reports whether two texts of valid JSON differ in white space at most.

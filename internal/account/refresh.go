@@ -130,7 +130,7 @@ func (s *source) refresh(f *flight, old Token) error {
 	switch {
 	case err != nil:
 		return err
-	case c.access != old && (!c.expired(s.keeper.clock.Now()) || !c.refreshable()):
+	case c.Access != old && (!c.expired(s.keeper.clock.Now()) || !c.refreshable()):
 		return nil
 	case !c.refreshable():
 		return ErrNotRefreshable
@@ -154,10 +154,10 @@ func (s *source) lease(ctx context.Context) (store.Lease, error) {
 func (s *source) exchange(ctx context.Context, f *flight, c credential) error {
 	k := s.keeper
 	sent := k.clock.Now()
-	grant, err := k.oauth.Refresh(ctx, c.refresh)
+	grant, err := s.family.Refresher.Refresh(ctx, c.Refresh)
 	if err == nil {
-		_, illegalAccess := token(grant.AccessToken.Reveal())
-		_, illegalRefresh := token(grant.RefreshToken.Reveal())
+		_, illegalAccess := oauth.ParseToken(grant.AccessToken.Reveal())
+		_, illegalRefresh := oauth.ParseToken(grant.RefreshToken.Reveal())
 		err = cmp.Or(illegalAccess, illegalRefresh)
 	}
 	if k.onRefresh != nil {
@@ -173,17 +173,17 @@ func (s *source) exchange(ctx context.Context, f *flight, c credential) error {
 			if s.recover(ctx) {
 				return s.refreshExpired(ctx, f)
 			}
-			k.refuse(c.refresh)
+			k.refuse(c.Refresh)
 			return fmt.Errorf("%w: %w", ErrNeedsLogin, err)
 		}
 		return s.fail(err)
 	}
 	renewed := credential{
-		access: grant.AccessToken, refresh: grant.RefreshToken,
-		expires: sent.Add(grant.Lifetime), half: sent.Add(grant.Lifetime / 2),
+		Credential: oauth.Credential{Access: grant.AccessToken, Refresh: grant.RefreshToken, Expires: sent.Add(grant.Lifetime)},
+		half:       sent.Add(grant.Lifetime / 2),
 	}
-	if renewed.refresh.IsZero() {
-		renewed.refresh = c.refresh
+	if renewed.Refresh.IsZero() {
+		renewed.Refresh = c.Refresh
 	}
 	s.mu.Lock()
 	f.rotated = true
@@ -191,7 +191,7 @@ func (s *source) exchange(ctx context.Context, f *flight, c credential) error {
 	rejected := f.rejected
 	s.mu.Unlock()
 	s.rotate(ctx, c, renewed, rejected)
-	k.log.Info("token refreshed", "account", s.title(), "expires", renewed.expires.Round(time.Second))
+	k.log.Info("token refreshed", "account", s.title(), "expires", renewed.Expires.Round(time.Second))
 	return nil
 }
 
@@ -243,7 +243,7 @@ func (s *source) justFailed() error {
 // forbidden says why a refresh must not be tried before the credential changes (TOK-7).
 func (s *source) forbidden() error {
 	s.mu.Lock()
-	if s.current.refresh == s.refused {
+	if s.current.Refresh == s.refused {
 		s.mark = refusedReason // also after a success of the old token had taken it away
 	}
 	mark := s.mark
@@ -261,7 +261,7 @@ const refusedReason = "the provider does not take its refresh token any more (in
 func (k *Keeper) refuse(refresh Token) {
 	for _, s := range k.all() {
 		s.mu.Lock()
-		hit := s.current.refresh == refresh
+		hit := s.current.Refresh == refresh
 		if hit {
 			s.refused, s.mark = refresh, refusedReason
 		}
@@ -274,7 +274,7 @@ func (k *Keeper) refuse(refresh Token) {
 
 // follow gives the renewed credential to the other sources of the spent one (TOK-7e). Run writes it into their files.
 func (k *Keeper) follow(leader *source, spent, renewed credential, rejected bool) {
-	if spent.refresh == renewed.refresh {
+	if spent.Refresh == renewed.Refresh {
 		return
 	}
 	for _, s := range k.all() {
@@ -282,7 +282,7 @@ func (k *Keeper) follow(leader *source, spent, renewed credential, rejected bool
 			continue
 		}
 		s.mu.Lock()
-		hit := s.current.refresh == spent.refresh
+		hit := s.current.Refresh == spent.Refresh
 		if hit {
 			s.rotated = &renewed
 			s.adopt(renewed)
@@ -302,7 +302,7 @@ func (k *Keeper) follow(leader *source, spent, renewed credential, rejected bool
 func (s *source) labels() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	labels := []string{"token " + s.current.refresh.Reveal()}
+	labels := []string{"token " + s.current.Refresh.Reveal()}
 	for _, key := range s.keys {
 		labels = append(labels, "identity "+key.String())
 	}

@@ -6,11 +6,11 @@ import "fmt"
 // path (ERR-3).
 func (a *Account) Remedy() string {
 	s := a.source
-	switch name, stored := entryName(s.name); {
+	switch name, stored := s.entry(); {
 	case s.dir == "":
 		return fmt.Sprintf("put a new token into the variable %s and restart shunt", s.name)
-	case stored && s.dir == s.keeper.storeDir:
-		return fmt.Sprintf("`shunt login claude --name %s` logs in again", name)
+	case stored:
+		return s.family.loginCommand(name) + " logs in again"
 	}
 	return "log in again with the program that its credentials file belongs to"
 }

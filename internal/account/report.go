@@ -57,8 +57,8 @@ func (s *source) conditions() map[string]string {
 
 // remedy is what a person can do about a mark, where one command does it.
 func (s *source) remedy() string {
-	if name, ok := entryName(s.name); ok && s.dir == s.keeper.storeDir {
-		return fmt.Sprintf("; `shunt login claude --name %s` logs in again", name)
+	if name, ok := s.entry(); ok {
+		return "; " + s.family.loginCommand(name) + " logs in again"
 	}
 	return ""
 }

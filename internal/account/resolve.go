@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -10,45 +11,50 @@ import (
 	"strings"
 
 	"shunt/internal/identity"
+	"shunt/internal/oauth"
 )
 
 // entry is one account on its way to being resolved.
 type entry struct {
-	spec               Spec
-	source             *source
-	stored             bool   // in the store, not inline
-	uuid, organization string // empty: unknown
-	key                identity.Key
+	provider string
+	spec     Spec
+	source   *source
+	stored   bool // in the store, not inline
+	owner    oauth.Owner
+	key      identity.Key
 }
 
-func (e *entry) title() string { return e.spec.Provider + "/" + e.spec.Name }
+func (e *entry) title() string { return e.provider + "/" + e.spec.Name }
 
 // Resolve returns the accounts of each provider's entries, in their order; a provider without entries has every usable
-// file of the store, in file-name order (ACC-4). It decides whose accounts they are, over all of them (ID-1, ID-1b). It
+// file of its family's store, in file-name order (ACC-4). It decides whose accounts they are, over all of them (ID-1, ID-1b). It
 // reads the files; a credential that is the same as before keeps all that is known of it, so that it may be called at
 // every reload and whenever [Keeper.Changes] says so. What it cannot use it says in warnings, each only once.
 //
 // A configured entry is there even if its credential is not: it has no token until there is one (CFG-23).
-func (k *Keeper) Resolve(sets map[string][]Spec) (accounts map[string][]*Account, warnings []string) {
+func (k *Keeper) Resolve(listings map[string]Listing) (accounts map[string][]*Account, warnings []string) {
 	k.resolving.Lock()
 	defer k.resolving.Unlock()
 	w := warner{keeper: k}
-	store := k.readStore(&w)
+	var stored []*source
+	for _, f := range k.families {
+		stored = append(stored, k.readStore(f, &w)...)
+	}
 	var entries []*entry
-	for _, provider := range slices.Sorted(maps.Keys(sets)) {
-		if len(sets[provider]) == 0 {
-			for _, s := range store {
-				if w.skipped(s) {
+	for _, provider := range slices.Sorted(maps.Keys(listings)) {
+		family := k.family(listings[provider].Family)
+		if len(listings[provider].Specs) == 0 {
+			for _, s := range stored {
+				if s.family != family || w.skipped(s) {
 					continue
 				}
 				name, _ := entryName(s.name)
-				entries = append(entries, &entry{spec: Spec{Provider: provider, Name: name}, source: s, stored: true})
+				entries = append(entries, &entry{provider: provider, spec: Spec{Name: name}, source: s, stored: true})
 			}
 		}
-		for _, spec := range sets[provider] {
-			e := k.locate(spec)
-			e.spec.Provider = provider
-			if !slices.Contains(store, e.source) {
+		for _, spec := range listings[provider].Specs {
+			e := k.locate(provider, family, spec)
+			if !slices.Contains(stored, e.source) {
 				e.source.load()
 			}
 			entries = append(entries, e)
@@ -58,31 +64,31 @@ func (k *Keeper) Resolve(sets map[string][]Spec) (accounts map[string][]*Account
 	for _, e := range entries {
 		w.exposed(e.source)
 	}
-	identify(entries, store, &w)
-	k.settle(entries, store)
+	identify(entries, stored, &w)
+	k.settle(entries, stored)
 	w.aliases(entries)
 	w.sharedLogins(entries)
 
 	accounts = map[string][]*Account{}
-	for provider := range sets {
+	for provider := range listings {
 		accounts[provider] = nil
 	}
 	for _, e := range entries {
-		accounts[e.spec.Provider] = append(accounts[e.spec.Provider],
-			&Account{name: e.spec.Name, provider: e.spec.Provider, key: e.key, uuid: e.uuid, source: e.source})
+		accounts[e.provider] = append(accounts[e.provider],
+			&Account{name: e.spec.Name, provider: e.provider, key: e.key, uuid: e.owner.Account, source: e.source})
 	}
 	return accounts, w.news
 }
 
-// readStore reads all files of the store that could be entries.
-func (k *Keeper) readStore(w *warner) []*source {
+// readStore reads all files of a family's store that could be entries.
+func (k *Keeper) readStore(f *Family, w *warner) []*source {
 	k.mu.Lock()
-	documents := k.storeOf(k.storeDir)
+	documents := k.storeOf(f.Dir)
 	k.mu.Unlock()
 	names, err := documents.List(context.WithoutCancel(k.ctx))
 	if err != nil {
 		w.once(fmt.Sprintf("the account store cannot be read: %v", err))
-		names = k.known(k.storeDir)
+		names = k.known(f)
 	}
 	var sources []*source
 	for _, name := range names {
@@ -92,18 +98,18 @@ func (k *Keeper) readStore(w *warner) []*source {
 			}
 			continue
 		}
-		s := k.at(place{k.storeDir, name})
+		s := k.at(place{f, f.Dir, name})
 		s.load()
 		sources = append(sources, s)
 	}
 	return sources
 }
 
-// known are the names of the documents of a directory that are in use, in byte order.
-func (k *Keeper) known(dir string) []string {
+// known returns the names of the documents of a family's store that are in use, in byte order.
+func (k *Keeper) known(f *Family) []string {
 	var names []string
 	for _, s := range k.all() {
-		if s.dir == dir {
+		if s.family == f && s.dir == f.Dir {
 			names = append(names, s.name)
 		}
 	}
@@ -112,16 +118,16 @@ func (k *Keeper) known(dir string) []string {
 }
 
 // locate finds the source of a configured entry (ACC-1..3).
-func (k *Keeper) locate(spec Spec) *entry {
-	e := &entry{spec: spec}
+func (k *Keeper) locate(provider string, f *Family, spec Spec) *entry {
+	e := &entry{provider: provider, spec: spec}
 	switch {
 	case spec.TokenEnv != "":
-		e.source = k.at(place{"", spec.TokenEnv})
+		e.source = k.at(place{f, "", spec.TokenEnv})
 	case spec.Credentials != "":
 		dir, name := filepath.Split(filepath.Clean(spec.Credentials))
-		e.source = k.at(place{filepath.Clean(dir), name})
+		e.source = k.at(place{f, filepath.Clean(dir), name})
 	default:
-		e.source, e.stored = k.at(place{k.storeDir, spec.Name + ".json"}), true
+		e.source, e.stored = k.at(place{f, f.Dir, spec.Name + ".json"}), true
 	}
 	return e
 }
@@ -140,39 +146,42 @@ func (s *source) load() {
 	}
 }
 
-// identify gives every entry its key (ID-1, ID-1b). The files of the store count even where nothing uses them.
-func identify(entries []*entry, store []*source, w *warner) {
-	organizations := map[string]map[string]bool{} // by UUID
-	count := func(uuid, organization string) {
-		if uuid != "" && organization != "" {
-			if organizations[uuid] == nil {
-				organizations[uuid] = map[string]bool{}
+// identify gives every entry its key (ID-1, ID-1b). The files of the stores count even where nothing uses them.
+func identify(entries []*entry, stored []*source, w *warner) {
+	type account struct{ family, uuid string }
+	organizations := map[account]map[string]bool{}
+	count := func(family string, o oauth.Owner) {
+		if o.Account != "" && o.Organization != "" {
+			a := account{family, o.Account}
+			if organizations[a] == nil {
+				organizations[a] = map[string]bool{}
 			}
-			organizations[uuid][organization] = true
+			organizations[a][o.Organization] = true
 		}
 	}
-	for _, s := range store {
-		count(s.owner(w))
+	for _, s := range stored {
+		count(s.family.Name, s.knownOwner(w))
 	}
 	for _, e := range entries {
-		uuid, organization := e.source.owner(w)
-		e.uuid = firstKnown(e.spec.UUID, uuid)
-		e.organization = firstKnown(e.spec.OrganizationUUID, organization)
-		count(e.uuid, e.organization)
+		known := e.source.knownOwner(w)
+		e.owner.Account = cmp.Or(oauth.ParseUUID(e.spec.UUID), known.Account)
+		e.owner.Organization = cmp.Or(oauth.ParseUUID(e.spec.OrganizationUUID), known.Organization)
+		count(e.source.family.Name, e.owner)
 	}
 	for _, e := range entries {
-		split := len(organizations[e.uuid]) > 1
+		family := e.source.family.Name
+		split := len(organizations[account{family, e.owner.Account}]) > 1
 		switch {
-		case e.uuid != "" && !split:
-			e.key = identity.OfAccount(claudeFamily, e.uuid, "")
+		case e.owner.Account != "" && !split:
+			e.key = identity.OfAccount(family, e.owner.Account, "")
 			continue
-		case e.uuid != "" && e.organization != "":
-			e.key = identity.OfAccount(claudeFamily, e.uuid, e.organization)
+		case e.owner.Account != "" && e.owner.Organization != "":
+			e.key = identity.OfAccount(family, e.owner.Account, e.owner.Organization)
 			continue
 		case e.stored:
-			e.key = identity.OfStoreEntry(claudeFamily, e.spec.Name)
+			e.key = identity.OfStoreEntry(family, e.spec.Name)
 		default:
-			e.key = identity.OfInline(claudeFamily, e.spec.Provider, e.spec.Name)
+			e.key = identity.OfInline(family, e.provider, e.spec.Name)
 		}
 		if split {
 			w.once(fmt.Sprintf("account %s: its account UUID is in use in two organizations, and which one it belongs to is unknown, "+
@@ -182,16 +191,19 @@ func identify(entries []*entry, store []*source, w *warner) {
 }
 
 // settle makes the entries those of the sources, forgets sources that nobody needs any more, and says what to watch.
-func (k *Keeper) settle(entries []*entry, store []*source) {
+func (k *Keeper) settle(entries []*entry, stored []*source) {
 	titles, keys := map[*source][]string{}, map[*source][]identity.Key{}
-	watched := map[string][]string{k.storeDir: nil}
+	watched := map[string][]string{}
+	for _, f := range k.families {
+		watched[f.Dir] = nil
+	}
 	for _, e := range entries {
 		s := e.source
 		titles[s] = append(titles[s], e.title())
 		if !slices.Contains(keys[s], e.key) {
 			keys[s] = append(keys[s], e.key)
 		}
-		if s.store != nil && s.dir != k.storeDir && !slices.Contains(watched[s.dir], s.name) {
+		if names, all := watched[s.dir]; s.store != nil && (!all || names != nil) && !slices.Contains(names, s.name) {
 			watched[s.dir] = append(watched[s.dir], s.name)
 		}
 	}
@@ -199,7 +211,7 @@ func (k *Keeper) settle(entries []*entry, store []*source) {
 	k.mu.Lock()
 	for place, s := range k.sources {
 		all = append(all, s)
-		if titles[s] == nil && !slices.Contains(store, s) && !s.busy() {
+		if titles[s] == nil && !slices.Contains(stored, s) && !s.busy() {
 			delete(k.sources, place)
 		}
 	}
@@ -237,19 +249,4 @@ func entryName(file string) (name string, ok bool) {
 	return name, ok && validName.MatchString(name)
 }
 
-var (
-	validName = regexp.MustCompile(`^[a-z0-9-]+$`)
-	validUUID = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
-)
-
-func firstKnown(values ...string) string {
-	for _, v := range values {
-		if v = strings.TrimSpace(v); validUUID.MatchString(v) {
-			return v
-		}
-	}
-	return ""
-}
-
-// claudeFamily is the family of the accounts.
-const claudeFamily = "claude"
+var validName = regexp.MustCompile(`^[a-z0-9-]+$`)

@@ -10,7 +10,16 @@ import (
 	"shunt/internal/secret"
 )
 
-type sets = map[string][]account.Spec
+type sets map[string][]account.Spec
+
+// listings returns the sets as those of the family claude.
+func listings(s sets) map[string]account.Listing {
+	all := map[string]account.Listing{}
+	for provider, specs := range s {
+		all[provider] = account.Listing{Family: "claude", Specs: specs}
+	}
+	return all
+}
 
 // described are the accounts of a provider as "name kind:qualifier:name uuid".
 func described(accounts []*account.Account) []string {
@@ -31,7 +40,7 @@ func (w *world) owned(name, uuid, organization string) {
 // resolve wants the accounts of provider p and the warnings.
 func (w *world) resolve(what string, s sets, accounts []string, warnings ...string) []*account.Account {
 	w.Helper()
-	got, texts := w.keeper.Resolve(s)
+	got, texts := w.keeper.Resolve(listings(s))
 	w.wants(what+": accounts", described(got["p"]), accounts)
 	w.wants(what+": warnings", texts, warnings)
 	return got["p"]
@@ -53,7 +62,7 @@ func TestWholeStore(t *testing.T) {
 		want := []string{"a-1 store::a-1 ", "a account::u-1 u-1", "b store::b "}
 		w.resolve("all", sets{"p": nil}, want,
 			"skipped in the account store: Capital.json: a name has only a-z, 0-9 and -",
-			"skipped in the account store: /store/cut.json: the file is no valid JSON (truncated?)",
+			"skipped in the account store: /store/cut.json: the file is not valid JSON (truncated?)",
 			"skipped in the account store: /store/plugin.json: the file has no claudeAiOauth login",
 			"skipped in the account store: /store/void.json: the file is empty")
 		w.resolve("again", sets{"p": nil}, want)
@@ -95,11 +104,11 @@ func TestIdentity(t *testing.T) {
 	})
 }
 
-// WIRE-6, CFG-40: what has not the form of a UUID never reaches a request, nor an identity.
+// WIRE-6, CFG-40: what does not have the form of a UUID never reaches a request, nor an identity.
 func TestIllFormedUUID(t *testing.T) {
 	in(t, func(w *world) {
 		w.owned("a", `x","y`, "")
-		w.resolve("all", sets{"p": nil}, []string{"a store::a "}, "/store/a.json: shuntAccountUuid has not the form of a UUID and is ignored")
+		w.resolve("all", sets{"p": nil}, []string{"a store::a "}, "/store/a.json: the UUID of the account does not have the form of a UUID and is ignored")
 		w.resolve("again", sets{"p": nil}, []string{"a store::a "})
 		w.close()
 	})

@@ -10,6 +10,7 @@ import (
 
 	"shunt/internal/clock"
 	"shunt/internal/identity"
+	"shunt/internal/oauth"
 	"shunt/internal/secret"
 	"shunt/internal/store"
 )
@@ -45,7 +46,7 @@ type source struct {
 	writeErr error     // why the last write failed
 	writeAt  time.Time // when to try again
 
-	uuid, organization string
+	owner oauth.Owner // as the document has it
 
 	mark       string        // why a person has to log in again (TOK-7)
 	refused    secret.String // the refresh token that the provider will not take again
@@ -75,7 +76,7 @@ func (a absent) Error() string { return "there is no file " + a.String() }
 func (s *source) missing() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return errors.As(s.problem, new(absent)) && s.dir == s.keeper.storeDir
+	return errors.As(s.problem, new(absent)) && s.dir == s.family.Dir
 }
 
 func (s *source) usable() (credential, error) {
@@ -93,7 +94,7 @@ func (s *source) read(ctx context.Context) (document, store.Version, error) {
 	if err != nil {
 		return document{}, "", unreadable{err}
 	}
-	d, err := parse(doc.Data)
+	d, err := parse(s.family.Format, doc.Data)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", s.place, err)
 	}
@@ -146,7 +147,7 @@ func (s *source) learn(d document, version store.Version, problem error) (news, 
 		s.problem, s.current, s.rotated, s.writeErr = problem, credential{}, nil, nil
 		return news, false
 	}
-	s.uuid, s.organization = d.uuid, d.organization
+	s.owner = d.file.Owner
 	newest := s.current
 	if s.rotated != nil {
 		newest = *s.rotated
@@ -154,7 +155,7 @@ func (s *source) learn(d document, version store.Version, problem error) (news, 
 	switch {
 	case sameTokens(d.credential, newest):
 		s.onDisk, s.rotated, s.writeErr = d.credential, nil, nil
-		if d.expires.UnixMilli() == newest.expires.UnixMilli() {
+		if d.Expires.UnixMilli() == newest.Expires.UnixMilli() {
 			// Ours may hold monotonic readings, by which a step of the wall clock does not age it.
 			d.credential = newest
 		}
@@ -188,7 +189,7 @@ func (s *source) adopt(c credential) {
 
 // learnVariable brings the source up to date with the environment (ACC-2).
 func (s *source) learnVariable(value string) {
-	access, err := token(value)
+	access, err := oauth.ParseToken(value)
 	switch {
 	case err != nil:
 		err = fmt.Errorf("the variable %s %w", s.name, err)
@@ -196,9 +197,9 @@ func (s *source) learnVariable(value string) {
 		err = fmt.Errorf("the variable %s is not set", s.name)
 	}
 	s.mu.Lock()
-	changed := err == nil && access != s.current.access
+	changed := err == nil && access != s.current.Access
 	if changed {
-		s.adopt(credential{access: access, setup: true})
+		s.adopt(credential{Credential: oauth.Credential{Access: access, SetupToken: true}})
 	} else if err != nil {
 		s.current, s.problem = credential{}, err
 	}
@@ -214,7 +215,7 @@ func (s *source) needsLogin() (reason string, needed bool) {
 
 func (s *source) markNeedsLogin(used Token, reason string) {
 	s.mu.Lock()
-	current := used == s.current.access
+	current := used == s.current.Access
 	if current {
 		s.mark = reason
 	}
@@ -226,7 +227,7 @@ func (s *source) markNeedsLogin(used Token, reason string) {
 
 func (s *source) confirm(used Token) {
 	s.mu.Lock()
-	current := used == s.current.access
+	current := used == s.current.Access
 	over := current && s.mark != ""
 	if over {
 		s.mark = ""
@@ -244,7 +245,7 @@ func (s *source) confirm(used Token) {
 func (s *source) resting(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mark != "" || s.current.refresh == s.refused || now.Before(s.restUntil)
+	return s.mark != "" || s.current.Refresh == s.refused || now.Before(s.restUntil)
 }
 
 func (s *source) inFlight() bool {

@@ -1,9 +1,7 @@
 package account
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -26,12 +24,13 @@ var (
 // change is atomic and durable, and a [Keeper] notices it within a second. It may be used concurrently, also by several
 // processes.
 type Store struct {
-	dir  string
-	docs store.Store
+	dir    string
+	format oauth.Format
+	docs   store.Store
 }
 
-// OpenStore returns the store in a directory (see [StoreDir]), which need not exist. It does not touch the disk.
-func OpenStore(dir string) *Store { return &Store{dir, store.NewDir(dir)} }
+// OpenStore returns the store of a family in a directory (see [StoreDir]), which need not exist. It does not touch the disk.
+func OpenStore(dir string, format oauth.Format) *Store { return &Store{dir, format, store.NewDir(dir)} }
 
 // Dir is the directory that holds the entries.
 func (s *Store) Dir() string { return s.dir }
@@ -95,60 +94,90 @@ func (s *Store) entry(ctx context.Context, name string) Entry {
 		e.Problem = err
 		return e
 	}
-	d, err := parse(doc.Data)
+	d, err := parse(s.format, doc.Data)
 	if err != nil {
 		e.Problem = err
 		return e
 	}
-	e.Kind, e.Expires = Imported, d.expires
-	if d.setup {
+	e.Kind, e.Expires = Imported, d.Expires
+	if d.SetupToken {
 		e.Kind = SetupToken
 	}
-	e.AccountUUID, e.OrganizationUUID = firstKnown(d.uuid), firstKnown(d.organization)
+	e.AccountUUID, e.OrganizationUUID = oauth.ParseUUID(d.file.Account), oauth.ParseUUID(d.file.Organization)
 	return e
 }
 
 // Add stores what a login brought, in place of any entry of that name (LOG-6). Sent is when the code was exchanged.
 func (s *Store) Add(ctx context.Context, name string, kind oauth.Kind, grant oauth.Grant, sent time.Time) error {
-	entry := entryJSON{
-		Login: loginJSON{
-			AccessToken: grant.AccessToken.Reveal(), RefreshToken: grant.RefreshToken.Reveal(),
-			ExpiresAt: sent.Add(grant.Lifetime).UnixMilli(),
-		},
-		AccountUUID: grant.AccountUUID, OrganizationUUID: grant.OrganizationUUID,
+	c := oauth.Credential{
+		Access: grant.AccessToken, Refresh: grant.RefreshToken, Expires: sent.Add(grant.Lifetime), SetupToken: kind == oauth.SetupToken,
 	}
-	if kind == oauth.SetupToken {
-		entry.Login.RefreshToken, entry.Login.Kind = "", string(SetupToken)
-	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(entry); err != nil {
-		return fmt.Errorf("store account %s: %w", name, err)
-	}
-	return s.put(ctx, name, text.Bytes())
+	return s.put(ctx, name, s.format.New(c, grant.Owner))
 }
 
-// entryJSON is an entry that shunt writes itself (ACC-3).
-type entryJSON struct {
-	Login            loginJSON `json:"claudeAiOauth"`
-	AccountUUID      string    `json:"shuntAccountUuid,omitempty"`
-	OrganizationUUID string    `json:"shuntOrganizationUuid,omitempty"`
+// Import stores a copy of the login in another program's credentials file, in place of any entry of that name; the file stays
+// as it is. Owner returns whose login it is; both tokens and the account's UUID must be known (LOG-5). From now on two
+// programs have one login, and the first that refreshes it logs the other out.
+func (s *Store) Import(ctx context.Context, name, credentials string, owner func() (oauth.Owner, error)) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	d, err := s.readOrigin(ctx, credentials)
+	if err != nil {
+		return err
+	}
+	of, err := owner()
+	if err != nil {
+		return err
+	}
+	if same(s.Path(name), credentials) {
+		return fmt.Errorf("%s is the login itself, so there is nothing to copy", s.Path(name))
+	}
+	return s.put(ctx, name, s.format.Assign(d.file, of))
 }
 
-type loginJSON struct {
-	AccessToken  string `json:"accessToken"`
-	RefreshToken string `json:"refreshToken,omitempty"`
-	ExpiresAt    int64  `json:"expiresAt"` // Unix milliseconds
-	Kind         string `json:"shuntCredentialKind,omitempty"`
+// readOrigin returns a credentials file from which a login can be copied.
+func (s *Store) readOrigin(ctx context.Context, path string) (document, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return document{}, err
+	}
+	doc, err := store.NewDir(filepath.Dir(path)).Get(ctx, filepath.Base(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return document{}, fmt.Errorf("there is no file %s", path)
+	}
+	if err != nil {
+		return document{}, err
+	}
+	d, err := parse(s.format, doc.Data)
+	switch {
+	case err != nil:
+	case d.SetupToken:
+		err = errors.New("it holds a setup token and no login")
+	case d.Refresh.IsZero():
+		err = errors.New("the login has no refresh token")
+	}
+	if err != nil {
+		return document{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return d, nil
+}
+
+// same reports whether both paths lead to one file.
+func same(a, b string) bool {
+	first, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
 }
 
 // put writes an entry, but nothing that could not be used again.
 func (s *Store) put(ctx context.Context, name string, text []byte) error {
 	err := CheckName(name)
 	if err == nil {
-		_, err = parse(text)
+		_, err = parse(s.format, text)
 	}
 	if err == nil {
 		_, err = s.docs.Put(ctx, name+".json", text)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"shunt/internal/account"
+	"shunt/internal/family/claude"
 	"shunt/internal/identity"
 	"shunt/internal/oauth"
 	"shunt/internal/secret"
@@ -24,12 +25,12 @@ var loggedIn = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func grantOf(name string) oauth.Grant {
 	return oauth.Grant{
 		AccessToken: secret.New("tok-oat-" + name), RefreshToken: secret.New("tok-ort-" + name), Lifetime: time.Hour,
-		AccountUUID: "uuid-" + name, OrganizationUUID: "org-" + name,
+		Owner: oauth.Owner{Account: "uuid-" + name, Organization: "org-" + name},
 	}
 }
 
 func openStore(t *testing.T) *account.Store {
-	return account.OpenStore(filepath.Join(t.TempDir(), "accounts", "claude"))
+	return account.OpenStore(filepath.Join(t.TempDir(), "accounts", "claude"), claude.Family.Credentials)
 }
 
 func add(t *testing.T, s *account.Store, name string, kind oauth.Kind, g oauth.Grant) {
@@ -75,7 +76,7 @@ func TestStoreShapes(t *testing.T) {
 		t.Error(diff)
 	}
 	unknown := grantOf("c")
-	unknown.AccountUUID, unknown.OrganizationUUID = "", ""
+	unknown.Owner = oauth.Owner{}
 	add(t, s, "unknown", oauth.Renewable, unknown)
 	if text := content(t, s.Path("unknown")); strings.Contains(text, "shunt") {
 		t.Error(text)
@@ -103,14 +104,14 @@ func TestStoreShapes(t *testing.T) {
 func TestStoreReplaces(t *testing.T) {
 	in(t, func(w *world) {
 		dir := onDisk(w)
-		s := account.OpenStore(filepath.Join(dir, storeDir))
+		s := account.OpenStore(filepath.Join(dir, storeDir), claude.Family.Credentials)
 		for _, g := range []oauth.Grant{grantOf("old"), grantOf("new")} {
 			if err := s.Add(w.Context(), "work", oauth.Renewable, g, time.Now()); err != nil {
 				w.Fatal(err)
 			}
 			a := w.account()
 			w.wants("token", w.token(a), g.AccessToken.Reveal())
-			w.wants("key", a.Key(), identity.OfAccount("claude", g.AccountUUID, ""))
+			w.wants("key", a.Key(), identity.OfAccount("claude", g.Owner.Account, ""))
 			w.wants("refreshable", a.Refreshable(), true)
 		}
 		if err := s.Add(w.Context(), "work", oauth.SetupToken, grantOf("setup"), time.Now()); err != nil {
@@ -150,9 +151,8 @@ func TestStoreRefusesBadTokens(t *testing.T) {
 func TestStoreNames(t *testing.T) {
 	s := openStore(t)
 	for _, name := range []string{"", ".", "..", "../x", "a/b", "A", "ä", "a_b", "a.json", "a\n", "-\x00"} {
-		origin := account.Origin{Credentials: "/nowhere", Config: "/nowhere"}
 		for what, err := range map[string]error{
-			"add": s.Add(t.Context(), name, oauth.Renewable, grantOf("a"), loggedIn), "import": s.Import(t.Context(), name, origin),
+			"add": s.Add(t.Context(), name, oauth.Renewable, grantOf("a"), loggedIn), "import": s.Import(t.Context(), name, "/nowhere", nil),
 			"remove": s.Remove(t.Context(), name), "check": account.CheckName(name),
 		} {
 			if !errors.Is(err, account.ErrName) {
@@ -200,7 +200,7 @@ func TestStoreEntries(t *testing.T) {
 	none := time.Time{}.Unix()
 	if diff := cmp.Diff([]string{
 		fmt.Sprint(`Upper    `, none, ` account name "Upper": a name has only a-z, 0-9 and -`),
-		fmt.Sprint(`broken    `, none, ` the file is no valid JSON (truncated?)`),
+		fmt.Sprint(`broken    `, none, ` the file is not valid JSON (truncated?)`),
 		fmt.Sprint(`by-hand imported   `, none, ` <nil>`),
 		`setup setup_token uuid-s org-s 1772370000 <nil>`,
 		`work imported uuid-w org-w 1772370000 <nil>`,
@@ -240,7 +240,7 @@ func TestNeedsLoginNamesTheCommand(t *testing.T) {
 		if _, err := w.disk.open("/home").Put(w.Context(), "mine.json", []byte(file("tok-oat-m#0", "tok-ort-m#0", time.Now()))); err != nil {
 			w.Fatal(err)
 		}
-		accounts, _ := w.keeper.Resolve(sets{"p": {{Name: "work"}, {Name: "mine", Credentials: "/home/mine.json"}}})
+		accounts, _ := w.keeper.Resolve(listings(sets{"p": {{Name: "work"}, {Name: "mine", Credentials: "/home/mine.json"}}}))
 		for _, a := range accounts["p"] {
 			token, err := a.Token(w.Context())
 			w.fails(token, err, account.ErrNeedsLogin)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"shunt/internal/family/claude"
 	"shunt/internal/store"
 )
 
@@ -53,13 +54,13 @@ func TestSuccessorIn(t *testing.T) {
 			{Data: []byte(login(2, 2000, ""))}, {Data: []byte(login(3, 2000, ""))},
 		}, "a3"},
 	} {
-		d, err := parse([]byte(c.file))
+		d, err := parse(claude.Family.Credentials, []byte(c.file))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		got, ok := d.successorIn(c.orphans)
-		if ok != (c.wants != "") || ok && got.access.Reveal() != c.wants {
-			t.Errorf("%s: %q, %v, want %q", name, got.access.Reveal(), ok, c.wants)
+		if ok != (c.wants != "") || ok && got.Access.Reveal() != c.wants {
+			t.Errorf("%s: %q, %v, want %q", name, got.Access.Reveal(), ok, c.wants)
 		}
 	}
 }

@@ -250,7 +250,7 @@ func TestSetupTokens(t *testing.T) {
 		w.env["TOKEN"] = "  tok-env\n"
 		w.write("year.json", `{"claudeAiOauth":{"accessToken":"tok-year","refreshToken":"tok-never","expiresAt":`+
 			millis(time.Hour)+`,"shuntCredentialKind":"setup_token"},"shuntAccountUuid":"u-1"}`)
-		accounts, warnings := w.keeper.Resolve(map[string][]account.Spec{"p": {{Name: "env", TokenEnv: "TOKEN"}, {Name: "year"}}})
+		accounts, warnings := w.keeper.Resolve(listings(sets{"p": {{Name: "env", TokenEnv: "TOKEN"}, {Name: "year"}}}))
 		w.wants("warnings", warnings, []string{})
 		env, year := accounts["p"][0], accounts["p"][1]
 		for want, a := range map[string]*account.Account{"tok-env": env, "tok-year": year} {

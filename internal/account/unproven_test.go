@@ -143,7 +143,7 @@ func TestUnauthorizedTogether(t *testing.T) {
 				w.login("a", 2*time.Hour)
 				second(w)
 				w.delay = func(string) time.Duration { return 3 * time.Second }
-				accounts, _ := w.keeper.Resolve(sets{"p": {{Name: "a", UUID: "u-1"}, {Name: "b", UUID: "u-1"}}})
+				accounts, _ := w.keeper.Resolve(listings(sets{"p": {{Name: "a", UUID: "u-1"}, {Name: "b", UUID: "u-1"}}}))
 				for range 3 {
 					var wg sync.WaitGroup
 					for i := range 20 {
@@ -171,7 +171,7 @@ func TestUnauthorizedSharedLogin(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", 2*time.Hour)
 		w.write("b.json", w.read("a.json"))
-		accounts, _ := w.keeper.Resolve(sets{"p": nil})
+		accounts, _ := w.keeper.Resolve(listings(sets{"p": nil}))
 		w.wants("token", w.renewed(accounts["p"][0], "tok-oat-a#1"), "tok-oat-a#2")
 		w.spent(accounts["p"][1], "tok-oat-a#2")
 		w.spent(accounts["p"][0], "tok-oat-a#2")
@@ -184,7 +184,7 @@ func TestUnauthorizedSetupToken(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", 2*time.Hour)
 		w.env["TOKEN"] = "tok-env"
-		accounts, _ := w.keeper.Resolve(sets{"p": {{Name: "a", UUID: "u-1"}, {Name: "env", UUID: "u-1", TokenEnv: "TOKEN"}}})
+		accounts, _ := w.keeper.Resolve(listings(sets{"p": {{Name: "a", UUID: "u-1"}, {Name: "env", UUID: "u-1", TokenEnv: "TOKEN"}}}))
 		w.renewed(accounts["p"][0], "tok-oat-a#1")
 		token, err := accounts["p"][1].Renew(w.Context(), secret.New("tok-env"))
 		w.fails(token, err, account.ErrNotRefreshable)

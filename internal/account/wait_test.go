@@ -52,7 +52,7 @@ func TestUnexpiredTokenIsNotWaitedFor(t *testing.T) {
 					w.login(name, 4*time.Minute)
 					specs = append(specs, account.Spec{Name: name})
 				}
-				accounts, _ := w.keeper.Resolve(sets{"p": specs})
+				accounts, _ := w.keeper.Resolve(listings(sets{"p": specs}))
 				release := c.prepare(w, accounts["p"])
 				began := time.Now()
 				var requests sync.WaitGroup

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"shunt/internal/identity"
+	"shunt/internal/oauth"
 	"shunt/internal/secret"
 	"shunt/internal/store"
 	"shunt/internal/userfile"
@@ -73,11 +74,11 @@ func (w *warner) aliases(entries []*entry) {
 	}
 	groups := map[group][]*entry{}
 	for _, e := range entries {
-		g := group{e.spec.Provider, e.key}
+		g := group{e.provider, e.key}
 		groups[g] = append(groups[g], e)
 	}
 	for _, first := range entries {
-		same := groups[group{first.spec.Provider, first.key}]
+		same := groups[group{first.provider, first.key}]
 		if len(same) < 2 || same[0] != first {
 			continue
 		}
@@ -87,7 +88,7 @@ func (w *warner) aliases(entries []*entry) {
 			names = append(names, e.spec.Name)
 			configured = configured && e.spec.UUID != ""
 			if !e.stored {
-				where = "of " + e.spec.Provider
+				where = "of " + e.provider
 			}
 		}
 		if configured {
@@ -109,10 +110,10 @@ func (w *warner) sharedLogins(entries []*entry) {
 		if problem != nil || !c.refreshable() {
 			continue
 		}
-		l := logins[c.refresh]
+		l := logins[c.Refresh]
 		if l == nil {
 			l = &login{}
-			logins[c.refresh] = l
+			logins[c.Refresh] = l
 		}
 		l.titles = append(l.titles, e.title())
 		if place := e.source.String(); !slices.Contains(l.places, place) {
@@ -124,7 +125,7 @@ func (w *warner) sharedLogins(entries []*entry) {
 	}
 	for _, e := range entries {
 		c, _ := e.source.usable()
-		switch l := logins[c.refresh]; {
+		switch l := logins[c.Refresh]; {
 		case l == nil:
 		case len(l.places) > 1:
 			w.once(fmt.Sprintf("%s hold the same login: a refresh of one ends the others, so shunt writes it to all of them; "+
@@ -146,15 +147,17 @@ func (s *source) warnDue() bool {
 	return due
 }
 
-// owner is whose account the document says that it is, as far as that has the form of a UUID.
-func (s *source) owner(w *warner) (uuid, organization string) {
+// knownOwner returns whose account the document says that it is, as far as that has the form of a UUID.
+func (s *source) knownOwner(w *warner) oauth.Owner {
 	s.mu.Lock()
-	uuid, organization = s.uuid, s.organization
+	said := s.owner
 	s.mu.Unlock()
-	for name, value := range map[string]string{"shuntAccountUuid": uuid, "shuntOrganizationUuid": organization} {
-		if value != "" && firstKnown(value) == "" {
-			w.once(fmt.Sprintf("%s: %s has not the form of a UUID and is ignored", s.place, name))
-		}
+	known := oauth.Owner{Account: oauth.ParseUUID(said.Account), Organization: oauth.ParseUUID(said.Organization)}
+	if said.Account != "" && known.Account == "" {
+		w.once(fmt.Sprintf("%s: the UUID of the account does not have the form of a UUID and is ignored", s.place))
 	}
-	return firstKnown(uuid), firstKnown(organization)
+	if said.Organization != "" && known.Organization == "" {
+		w.once(fmt.Sprintf("%s: the UUID of the organization does not have the form of a UUID and is ignored", s.place))
+	}
+	return known
 }

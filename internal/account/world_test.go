@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"shunt/internal/account"
+	"shunt/internal/family/claude"
 	"shunt/internal/identity"
 	"shunt/internal/oauth"
 	"shunt/internal/observe"
@@ -73,7 +74,7 @@ func (w *world) newKeeper() *account.Keeper {
 	log := slog.New(slog.NewTextHandler(w, nil))
 	w.health = observe.NewHealth(log, clockZero)
 	return account.NewKeeper(account.Options{
-		Log: log, Health: w.health, StoreDir: storeDir, OAuth: oauth.NewClient(oauth.Claude, w.endpoint), Open: w.disk.open,
+		Log: log, Health: w.health, Families: []account.Family{claudeFamily(oauth.NewClient(claude.Family.Vendor, w.endpoint), storeDir)}, Open: w.disk.open,
 		Getenv: func(name string) string { return w.env[name] },
 		OnChange: func(key identity.Key) {
 			w.mu.Lock()
@@ -81,6 +82,10 @@ func (w *world) newKeeper() *account.Keeper {
 			w.changed = append(w.changed, key)
 		},
 	})
+}
+
+func claudeFamily(r account.Refresher, dir string) account.Family {
+	return account.Family{Name: "claude", Format: claude.Family.Credentials, Refresher: r, Dir: dir}
 }
 
 // changes returns the identities of which OnChange was told since the last call.
@@ -126,7 +131,7 @@ func (w *world) read(name string) string {
 // accounts resolves the whole store.
 func (w *world) accounts() []*account.Account {
 	w.Helper()
-	accounts, warnings := w.keeper.Resolve(map[string][]account.Spec{"claude": nil})
+	accounts, warnings := w.keeper.Resolve(listings(sets{"claude": nil}))
 	if len(warnings) > 0 {
 		w.Errorf("warnings: %q", warnings)
 	}

@@ -62,7 +62,7 @@ func newSurface(t *testing.T) *surface {
 		{Name: "a", Key: identity.OfStoreEntry("claude", "a"), Priority: 100, Soft: soft},
 		{Name: "b", Key: identity.OfStoreEntry("claude", "b"), Priority: 100, Soft: soft},
 	}, pool.Policy{Planned: true})
-	vendor := oauth.Claude
+	vendor := claude.Family.Vendor
 	client := oauth.NewClient(vendor, roundTrip(func(r *http.Request) (*http.Response, error) {
 		body, _ := io.ReadAll(r.Body)
 		status, reply := 200, `{"access_token":"`+accessSeed+`","refresh_token":"`+accessSeed+`-r","expires_in":3600,"account":{"uuid":"u-1"}}`
@@ -73,7 +73,7 @@ func newSurface(t *testing.T) *surface {
 	}))
 	token := func(name, value string) []config.Token { return []config.Token{{Name: name, Value: secret.New(value)}} }
 	s.admin = admin.New(admin.Options{
-		Version: "test", Log: log, Health: observe.NewHealth(log, clock.Clock{}), Loopback: true, Store: account.OpenStore(s.store), OAuth: client,
+		Version: "test", Log: log, Health: observe.NewHealth(log, clock.Clock{}), Loopback: true, Store: account.OpenStore(s.store, claude.Family.Credentials), OAuth: client,
 		Settings: &config.Admin{
 			Present: true, Header: "x-shunt-admin-token", SessionTTL: time.Hour, PendingTTL: 10 * time.Minute,
 			Tokens: token("ops", adminToken), ReadKeys: token("grafana", readKey), WriteKeys: token("script", writeKey),

@@ -117,7 +117,7 @@ func (a *Admin) completeLogin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := r.PathValue("name")
-	code, state, ok := oauth.SplitCode(given.Code)
+	code, state, ok := a.OAuth.SplitCode(given.Code)
 	if !ok {
 		refuse(w, http.StatusBadRequest, "paste the whole code, CODE#STATE, as the page shows it")
 		return

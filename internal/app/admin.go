@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"shunt/internal/account"
 	"shunt/internal/admin"
 	"shunt/internal/config"
 	"shunt/internal/pool"
@@ -19,7 +18,7 @@ func (a *App) newAdmin(cfg *config.Config) *admin.Admin {
 	return admin.New(admin.Options{
 		Version: a.options.Version, Log: a.options.Log, Clock: a.options.Clock,
 		Settings: &cfg.Server.Admin, Loopback: cfg.Server.Bind.Addr().IsLoopback(), Proxies: cfg.Server.Access.Proxies(),
-		Providers: a.adminProviders, Health: a.health, Store: account.OpenStore(a.storeDir), OAuth: a.oauth,
+		Providers: a.adminProviders, Health: a.health, Store: a.store, OAuth: a.oauth,
 		Refresh: a.refresh,
 	})
 }

@@ -45,7 +45,7 @@ type App struct {
 	health    *observe.Health
 	registry  *pool.Registry
 	keeper    *account.Keeper
-	storeDir  string
+	store     *account.Store
 	oauth     *oauth.Client
 	admin     *admin.Admin       // nil: off
 	refreshes chan chan struct{} // has follow put the account store into use, and then close the channel

@@ -76,13 +76,13 @@ func (a *App) follow(ctx context.Context, hup <-chan struct{}) {
 
 // assemble builds what a configuration serves from. Live state stays where it is: in the registry and the keeper.
 func (a *App) assemble(cfg *config.Config) *gateway.State {
-	specs := map[string][]account.Spec{}
+	listings := map[string]account.Listing{}
 	for i := range cfg.Providers {
 		if p := &cfg.Providers[i]; p.Pool() {
-			specs[p.Name] = specsOf(p)
+			listings[p.Name] = account.Listing{Family: familyOf(p).Name, Specs: specsOf(p)}
 		}
 	}
-	resolved, warnings := a.keeper.Resolve(specs)
+	resolved, warnings := a.keeper.Resolve(listings)
 	for _, w := range warnings {
 		a.options.Log.Warn(w)
 	}
@@ -159,7 +159,7 @@ func specsOf(p *config.Provider) []account.Spec {
 	specs := make([]account.Spec, len(p.Accounts))
 	for i, c := range p.Accounts {
 		specs[i] = account.Spec{
-			Provider: p.Name, Name: c.Name, Credentials: c.Credentials, TokenEnv: c.TokenEnv,
+			Name: c.Name, Credentials: c.Credentials, TokenEnv: c.TokenEnv,
 			UUID: c.UUID, OrganizationUUID: c.OrganizationUUID,
 		}
 	}

@@ -164,8 +164,8 @@ func TestStoreSkipsWhatCannotBeUsed(t *testing.T) {
 	}{
 		"empty":        {content(""), "is empty"},
 		"white space":  {content(" \n"), "is empty"},
-		"half-written": {content(`{"claudeAiOauth":{"accessToken":"sk-ant-oat01-ha`), "no valid JSON"},
-		"a list":       {content(`[]`), "no JSON object"},
+		"half-written": {content(`{"claudeAiOauth":{"accessToken":"sk-ant-oat01-ha`), "not valid JSON"},
+		"a list":       {content(`[]`), "does not hold a JSON object"},
 		"UTF-16":       {content("\xff\xfe{\x00}\x00"), "is UTF-16 text; save it as UTF-8"},
 		"plug-in only": {content(plugin), "no claudeAiOauth login"},
 		"null login":   {content(`{"claudeAiOauth":null}`), "no claudeAiOauth login"},

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"shunt/internal/account"
+	"shunt/internal/app"
+	"shunt/internal/family"
 	"shunt/internal/oauth"
 )
 
@@ -50,7 +52,7 @@ func (k *loginClaudeCommand) Run(s *System) error {
 	if err != nil {
 		return err
 	}
-	vendor, warnings := oauth.Claude.Overridden(s.Getenv)
+	vendor, warnings := claude().Vendor.Overridden(s.Getenv)
 	for _, w := range warnings {
 		fmt.Fprintln(s.Stderr, "warning:", w)
 	}
@@ -69,12 +71,15 @@ func (k *loginClaudeCommand) Run(s *System) error {
 }
 
 func openStore(s *System) (*account.Store, error) {
-	dir, err := account.StoreDir(s.Getenv)
+	dir, err := account.StoreDir(claude().Name, s.Getenv)
 	if err != nil {
 		return nil, err
 	}
-	return account.OpenStore(dir), nil
+	return account.OpenStore(dir, claude().Credentials), nil
 }
+
+// claude returns the family of the accounts that the commands know.
+func claude() *family.Family { return app.Family("claude") }
 
 // login is one login and all of the world that it touches.
 type login struct {
@@ -150,10 +155,10 @@ func (l *login) mode(ctx context.Context, k *loginClaudeCommand) (string, error)
 
 // copy stores a copy of a login of Claude Code (LOG-5).
 func (l *login) copy(ctx context.Context, name string) error {
-	from, err := account.FindOrigin(l.getenv)
+	from, err := claude().FindOrigin(l.getenv)
 	if err == nil {
-		fmt.Fprintf(l.say, "Copying the login in %s; %s says whose it is.\n", from.Credentials, from.Config)
-		err = l.store.Import(ctx, name, from)
+		fmt.Fprintf(l.say, "Copying the login in %s; %s says whose it is.\n", from.Credentials, from.Profile)
+		err = l.store.Import(ctx, name, from.Credentials, from.Owner)
 	}
 	if err != nil {
 		return fmt.Errorf("import: %w\nLog in with Claude Code first, or use --mode oauth: it gives shunt a login of its own", err)

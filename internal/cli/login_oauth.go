@@ -83,7 +83,7 @@ func (l *login) byHand(ctx context.Context, kind oauth.Kind, open bool) (granted
 		if err != nil {
 			return granted{}, noAnswer(err)
 		}
-		code, state, ok := oauth.SplitCode(pasted)
+		code, state, ok := l.client.SplitCode(pasted)
 		if !ok {
 			err = errNoCode
 		} else {

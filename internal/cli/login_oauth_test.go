@@ -173,7 +173,7 @@ func TestLoginExchangeFails(t *testing.T) {
 		{modeOAuth, "the code was refused, because it has been used before or is too old", sim.InvalidGrant()},
 		{modeOAuth, "the token endpoint answered 500", sim.ServerError(500)},
 		{modeOAuth, "has no refresh_token", reply(`{"access_token":"sk-ant-x"}`)},
-		{modeSetupToken, "has no account.uuid", reply(`{"access_token":"sk-ant-x"}`)},
+		{modeSetupToken, "does not say whose token it is", reply(`{"access_token":"sk-ant-x"}`)},
 		{modeOAuth, "the login is lost: store account work: accessToken holds white space", reply(`{"access_token":"sk-ant-x y","refresh_token":"sk-ant-z"}`)},
 	} {
 		atDesk(t, func(d *desk) {

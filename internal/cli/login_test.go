@@ -46,10 +46,10 @@ func atDesk(t *testing.T, test func(d *desk)) {
 			return l.Dial(ctx, network, address)
 		}}
 		d.browser = &http.Client{Transport: transport}
-		vendor := oauth.Claude
+		vendor := claude().Vendor
 		vendor.AuthorizeURL, vendor.TokenURL = "http://provider.test"+sim.AuthorizePath, "http://provider.test"+sim.TokenPath
 		d.login = &login{
-			store: account.OpenStore(filepath.Join(home, "store")), client: oauth.NewClient(vendor, transport),
+			store: account.OpenStore(filepath.Join(home, "store"), claude().Credentials), client: oauth.NewClient(vendor, transport),
 			getenv: func(name string) string { return map[string]string{"HOME": home}[name] },
 			answer: &d.answer, say: &d.said, interactive: true,
 			ask:    func(context.Context, string, bool) (string, error) { d.Error("somebody was asked"); return "", io.EOF },

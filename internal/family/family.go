@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"shunt/internal/dialect"
+	"shunt/internal/oauth"
 	"shunt/internal/quota"
 )
 
@@ -41,6 +42,20 @@ type Family struct {
 	RefusesCredential func(dialect.Error) bool
 	// BindsReasoning reports whether a model reads the reasoning of earlier turns only on the account that wrote it (SEL-31).
 	BindsReasoning func(model string) bool
+
+	// Vendor is the authorization server that a person logs in at.
+	Vendor oauth.Vendor
+	// Credentials is the format of the files that hold a login (ACC-1).
+	Credentials oauth.Format
+	// FindOrigin returns where the provider's own program keeps a login on this machine; the files need not exist (LOG-5).
+	FindOrigin func(getenv func(string) string) (Origin, error)
+}
+
+// Origin is a login of another program that can be copied (LOG-5).
+type Origin struct {
+	Credentials string                      // path of the file with the tokens
+	Profile     string                      // path of the file that says whose they are
+	Owner       func() (oauth.Owner, error) // reads it
 }
 
 // HeaderItem is an item of a header that is a list. The client's own items stay.

@@ -70,9 +70,6 @@ func (c *Callback) Wait(ctx context.Context, l *Login) (code, state string, err 
 	return a.code, a.state, a.err
 }
 
-// Close frees the listener of a callback on which nobody waits.
-func (c *Callback) Close() error { return c.listener.Close() }
-
 type answer struct {
 	code, state string
 	err         error

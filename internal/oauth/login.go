@@ -15,9 +15,6 @@ import (
 	"shunt/internal/secret"
 )
 
-// setupLifetime is how long a setup token is asked to live (LOG-4).
-const setupLifetime = 365 * 24 * time.Hour
-
 // The reasons why a login brings nothing that a caller may want to tell apart; errors of this package wrap them.
 var (
 	// ErrState reports an answer that is not to this login: an older one's, or one that somebody made up.
@@ -28,14 +25,14 @@ var (
 
 	errCodeRefused = errors.New("the code was refused, because it has been used before or is too old")
 	errNoRefresh   = errors.New("the reply of the token endpoint has no refresh_token, so this login would soon be over")
-	errNoAccount   = errors.New("the reply of the token endpoint has no account.uuid, so nobody knows whose token it is")
+	errNoAccount   = errors.New("the reply of the token endpoint does not say whose token it is")
 )
 
 // Kind is what a login is for.
 type Kind uint8
 
 const (
-	// Renewable is a login with all rights that Claude Code has, which its refresh token keeps alive (LOG-2).
+	// Renewable is a login with all rights of the provider's own program, which its refresh token keeps alive (LOG-2).
 	Renewable Kind = iota
 	// SetupToken is one access token for inference only. It lives for a year and cannot be refreshed (LOG-4).
 	SetupToken
@@ -43,7 +40,7 @@ const (
 
 // Login is one attempt to log a person in, from the page that asks for their permission to the tokens. It never changes,
 // and its secrets never leave the process but to the authorization server. Whoever starts it has the person open
-// [Login.AuthorizeURL] and gets a code back, over a [Callback] or from the person's clipboard (see [SplitCode]).
+// [Login.AuthorizeURL] and gets a code back, over a [Callback] or from the person's clipboard (see [Client.SplitCode]).
 type Login struct {
 	client   *Client
 	kind     Kind
@@ -76,7 +73,6 @@ func (l *Login) AuthorizeURL() string {
 		scope = v.SetupScope
 	}
 	query := url.Values{
-		"code":                  {"true"},
 		"client_id":             {v.ClientID},
 		"response_type":         {"code"},
 		"redirect_uri":          {l.redirect},
@@ -84,6 +80,9 @@ func (l *Login) AuthorizeURL() string {
 		"code_challenge":        {base64.RawURLEncoding.EncodeToString(challenge[:])},
 		"code_challenge_method": {"S256"},
 		"state":                 {l.state.Reveal()},
+	}
+	for name, value := range v.AuthorizeQuery {
+		query.Set(name, value)
 	}
 	separator := "?"
 	if strings.Contains(v.AuthorizeURL, "?") {
@@ -115,8 +114,9 @@ func (l *Login) Exchange(ctx context.Context, code, state string) (Grant, error)
 	}
 	unsaid := defaultLifetime
 	if l.kind == SetupToken {
-		request["expires_in"] = int64(setupLifetime / time.Second)
-		unsaid = setupLifetime
+		lifetime := l.client.vendor.SetupLifetime
+		request["expires_in"] = int64(lifetime / time.Second)
+		unsaid = lifetime
 	}
 	grant, err := l.client.ask(ctx, request, unsaid)
 	switch {
@@ -126,14 +126,13 @@ func (l *Login) Exchange(ctx context.Context, code, state string) (Grant, error)
 		return Grant{}, err
 	case l.kind == Renewable && grant.RefreshToken.IsZero():
 		return Grant{}, errNoRefresh
-	case l.kind == SetupToken && grant.AccountUUID == "":
+	case l.kind == SetupToken && grant.Owner.Account == "":
 		return Grant{}, errNoAccount
 	}
 	return grant, nil
 }
 
-// SplitCode takes apart what the vendor's page gives a person to paste, CODE#STATE (LOG-3).
-func SplitCode(pasted string) (code, state string, ok bool) {
-	code, state, _ = strings.Cut(strings.TrimSpace(pasted), "#")
-	return code, state, code != "" && state != ""
+// SplitCode takes apart what the vendor's page gives a person to paste (LOG-3).
+func (c *Client) SplitCode(pasted string) (code, state string, ok bool) {
+	return c.vendor.SplitCode(pasted)
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"shunt/internal/dialect/messages"
+	"shunt/internal/family/claude"
 	"shunt/internal/oauth"
 	"shunt/internal/sim"
 )
@@ -43,7 +44,7 @@ func in(t *testing.T, test func(w *world)) {
 			}
 			return l.Dial(ctx, network, address)
 		}, DisableKeepAlives: true}
-		vendor := oauth.Claude
+		vendor := claude.Family.Vendor
 		vendor.AuthorizeURL, vendor.TokenURL = "http://provider.test"+sim.AuthorizePath, "http://provider.test"+sim.TokenPath
 		test(&world{t, provider, oauth.NewClient(vendor, transport), callback, &http.Client{Transport: transport}})
 		if err := errors.Join(callback.Close(), server.Close()); err != nil {
@@ -59,7 +60,7 @@ func (w *world) paste(l *oauth.Login) (code, state string) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	code, state, ok := oauth.SplitCode(pasted)
+	code, state, ok := w.client.SplitCode(pasted)
 	if !ok {
 		w.Fatalf("%q is no code", pasted)
 	}
@@ -81,7 +82,7 @@ func (w *world) refuses(_ oauth.Grant, err error, text string, secrets ...string
 
 // LOG-2: the address of the page, with a challenge and a state that nobody can guess or see twice.
 func TestAuthorizeURL(t *testing.T) {
-	client := oauth.NewClient(oauth.Claude, nil)
+	client := oauth.NewClient(claude.Family.Vendor, nil)
 	seen := map[string]bool{}
 	for range 3 {
 		u, err := url.Parse(client.Begin(oauth.Renewable, "http://127.0.0.1:1/callback").AuthorizeURL())
@@ -121,7 +122,7 @@ func TestExchange(t *testing.T) {
 			w.Fatal(err)
 		}
 		if grant.AccessToken.Reveal() != w.provider.Token("a") || grant.RefreshToken.IsZero() || grant.Lifetime != 8*time.Hour ||
-			grant.AccountUUID != w.provider.UUID("a") || grant.OrganizationUUID != w.provider.Organization("a") {
+			grant.Owner.Account != w.provider.UUID("a") || grant.Owner.Organization != w.provider.Organization("a") {
 			w.Errorf("%+v", grant)
 		}
 		grant, err = login.Exchange(w.Context(), code, state)
@@ -141,7 +142,7 @@ func TestExchangeRequest(t *testing.T) {
 			`"grant_type":"authorization_code","redirect_uri":"https://platform.claude.com/oauth/code/callback","state":"S"}`,
 	} {
 		var sent string
-		client := oauth.NewClient(oauth.Claude, roundTripper(func(r *http.Request) (*http.Response, error) {
+		client := oauth.NewClient(claude.Family.Vendor, roundTripper(func(r *http.Request) (*http.Response, error) {
 			body, err := io.ReadAll(r.Body)
 			sent = string(body)
 			return nil, errors.Join(io.ErrUnexpectedEOF, err)
@@ -209,11 +210,11 @@ func TestExchangeSetupToken(t *testing.T) {
 		login := w.client.Begin(oauth.SetupToken, "")
 		code, state := w.paste(login)
 		grant, err := login.Exchange(w.Context(), code, state)
-		if err != nil || grant.Lifetime != 365*24*time.Hour || !grant.RefreshToken.IsZero() || grant.AccountUUID != w.provider.UUID("a") {
+		if err != nil || grant.Lifetime != 365*24*time.Hour || !grant.RefreshToken.IsZero() || grant.Owner.Account != w.provider.UUID("a") {
 			w.Errorf("%+v, %v", grant, err)
 		}
 	})
-	login := oauth.NewClient(oauth.Claude, answering(200, `{"access_token":"a","account":{"uuid":"u"}}`)).Begin(oauth.SetupToken, "")
+	login := oauth.NewClient(claude.Family.Vendor, answering(200, `{"access_token":"a","account":{"uuid":"u"}}`)).Begin(oauth.SetupToken, "")
 	if grant, err := login.Exchange(t.Context(), "c", stateOf(t, login)); err != nil || grant.Lifetime != 365*24*time.Hour {
 		t.Errorf("%v, %v", grant.Lifetime, err)
 	}
@@ -229,8 +230,8 @@ func TestExchangeReplies(t *testing.T) {
 		}{
 			{oauth.Renewable, `{"access_token":"sk-ant-1"}`, "has no refresh_token"},
 			{oauth.Renewable, `{"access_token":"sk-ant-1","refresh_token":" "}`, "has no refresh_token"},
-			{oauth.SetupToken, `{"access_token":"sk-ant-1","refresh_token":"sk-ant-2"}`, "has no account.uuid"},
-			{oauth.SetupToken, `{"access_token":"sk-ant-1","account":{"uuid":"not a uuid"}}`, "has no account.uuid"},
+			{oauth.SetupToken, `{"access_token":"sk-ant-1","refresh_token":"sk-ant-2"}`, "does not say whose token it is"},
+			{oauth.SetupToken, `{"access_token":"sk-ant-1","account":{"uuid":"not a uuid"}}`, "does not say whose token it is"},
 			{oauth.Renewable, `{"refresh_token":"sk-ant-2"}`, "has no access_token"},
 			{oauth.Renewable, `sk-ant-3`, "is no JSON object"},
 		} {
@@ -258,7 +259,7 @@ func TestSplitCode(t *testing.T) {
 		"c#s": {"c", "s"}, " c#s\n": {"c", "s"}, "c#s#t": {"c", "s#t"},
 		"": {}, "c": {}, "c#": {}, "#s": {}, "#": {},
 	} {
-		code, state, ok := oauth.SplitCode(pasted)
+		code, state, ok := oauth.NewClient(claude.Family.Vendor, nil).SplitCode(pasted)
 		if ok != (want[0] != "") || ok && [2]string{code, state} != want {
 			t.Errorf("%q: %q %q %v", pasted, code, state, ok)
 		}

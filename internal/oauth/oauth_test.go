@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"shunt/internal/family/claude"
 	"shunt/internal/oauth"
 	"shunt/internal/secret"
 )
@@ -49,7 +50,7 @@ func TestRefreshRequest(t *testing.T) {
 		_, _ = io.WriteString(w, `{"access_token":"a2","refresh_token":"r2","expires_in":28800,"scope":"x"}`)
 	}))
 	defer server.Close()
-	vendor := oauth.Claude
+	vendor := claude.Family.Vendor
 	vendor.TokenURL = server.URL + "/v1/oauth/token"
 	grant, err := oauth.NewClient(vendor, nil).Refresh(t.Context(), secret.New("r1"))
 	if err != nil {
@@ -80,12 +81,12 @@ func TestRefreshReplies(t *testing.T) {
 		`{"access_token":"a","expires_in":1e300}`:                                  {Lifetime: 10 * 365 * 24 * time.Hour},
 		`{"access_token":"a","error":"invalid_grant","token_type":7,"account":{}}`: {Lifetime: time.Hour},
 		`{"access_token":"a","account":{"uuid":" u-1 "},"organization":{"uuid":"o-1"}}`: {
-			Lifetime: time.Hour, AccountUUID: "u-1", OrganizationUUID: "o-1",
+			Lifetime: time.Hour, Owner: oauth.Owner{Account: "u-1", Organization: "o-1"},
 		},
 		`{"access_token":"a","account":[],"organization":{"uuid":"a\nb"}}`: {Lifetime: time.Hour},
 	} {
 		want.AccessToken = secret.New("a")
-		grant, err := oauth.NewClient(oauth.Claude, answering(200, reply)).Refresh(t.Context(), secret.New("r1"))
+		grant, err := oauth.NewClient(claude.Family.Vendor, answering(200, reply)).Refresh(t.Context(), secret.New("r1"))
 		if err != nil || grant != want {
 			t.Errorf("%s: %+v, %v", reply, grant, err)
 		}
@@ -121,7 +122,7 @@ func TestRefreshErrors(t *testing.T) {
 		{200, `{"refresh_token":"r2"}`, false, "the reply of the token endpoint has no access_token"},
 		{200, strings.Repeat(" ", 1<<20) + `{"access_token":"a"}`, false, "the reply of the token endpoint has more than 1048576 bytes"},
 	} {
-		_, err := oauth.NewClient(oauth.Claude, answering(tt.status, tt.reply)).Refresh(t.Context(), secret.New("r1"))
+		_, err := oauth.NewClient(claude.Family.Vendor, answering(tt.status, tt.reply)).Refresh(t.Context(), secret.New("r1"))
 		if err == nil || err.Error() != tt.text || errors.Is(err, oauth.ErrInvalidGrant) != tt.invalid {
 			t.Errorf("%d %.60s: %v", tt.status, tt.reply, err)
 		}
@@ -132,7 +133,7 @@ func TestRefreshErrors(t *testing.T) {
 func TestRefreshFollowsNoRedirect(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		calls := 0
-		_, err := oauth.NewClient(oauth.Claude, roundTripper(func(r *http.Request) (*http.Response, error) {
+		_, err := oauth.NewClient(claude.Family.Vendor, roundTripper(func(r *http.Request) (*http.Response, error) {
 			calls++
 			w := httptest.NewRecorder()
 			http.Redirect(w, r, "https://elsewhere.example/", status)
@@ -157,7 +158,7 @@ func TestRefreshTimeout(t *testing.T) {
 	for name, transport := range map[string]roundTripper{"silent": silent, "endless": endless} {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
-			_, err := oauth.NewClient(oauth.Claude, transport).Refresh(t.Context(), secret.New("r1"))
+			_, err := oauth.NewClient(claude.Family.Vendor, transport).Refresh(t.Context(), secret.New("r1"))
 			if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 30*time.Second {
 				t.Errorf("%s: after %v: %v", name, time.Since(start), err)
 			}
@@ -171,7 +172,7 @@ func (u until) Read([]byte) (int, error) { <-u.ctx.Done(); return 0, u.ctx.Err()
 
 // FO-0, TOK-5: net/http must be unable to send a refresh token twice on its own.
 func TestRefreshIsNotReplayable(t *testing.T) {
-	_, err := oauth.NewClient(oauth.Claude, roundTripper(func(r *http.Request) (*http.Response, error) {
+	_, err := oauth.NewClient(claude.Family.Vendor, roundTripper(func(r *http.Request) (*http.Response, error) {
 		if r.GetBody != nil {
 			t.Error("the request has GetBody")
 		}
@@ -205,10 +206,10 @@ func TestOverridden(t *testing.T) {
 		"localhost:8080":                  "",
 		"https://user:pa%zz@example.com/": "",
 	} {
-		vendor, warnings := oauth.Claude.Overridden(func(name string) string {
+		vendor, warnings := claude.Family.Vendor.Overridden(func(name string) string {
 			return map[string]string{"SHUNT_CLAUDE_TOKEN_URL": override}[name]
 		})
-		expected := oauth.Claude
+		expected := claude.Family.Vendor
 		if want != "" {
 			expected.TokenURL = want
 		}
@@ -230,10 +231,10 @@ func TestAuthorizeOverridden(t *testing.T) {
 		"file://localhost/etc":              false,
 		"127.0.0.1:9":                       false,
 	} {
-		vendor, warnings := oauth.Claude.Overridden(func(name string) string {
+		vendor, warnings := claude.Family.Vendor.Overridden(func(name string) string {
 			return map[string]string{"SHUNT_CLAUDE_AUTHORIZE_URL": override}[name]
 		})
-		want := oauth.Claude
+		want := claude.Family.Vendor
 		if taken {
 			want.AuthorizeURL = override
 		}
@@ -241,10 +242,14 @@ func TestAuthorizeOverridden(t *testing.T) {
 	}
 }
 
+func addresses(v oauth.Vendor) [3]string {
+	return [...]string{v.AuthorizeURL, v.TokenURL, v.ManualRedirect}
+}
+
 func checkOverridden(t *testing.T, override string, vendor, want oauth.Vendor, warnings []string, taken bool) {
 	t.Helper()
-	if vendor != want || (len(warnings) == 0) != (taken || override == "") {
-		t.Errorf("%q: %+v, warnings %q", override, vendor, warnings)
+	if addresses(vendor) != addresses(want) || (len(warnings) == 0) != (taken || override == "") {
+		t.Errorf("%q: %q, warnings %q", override, addresses(vendor), warnings)
 	}
 	if u, err := url.Parse(override); err == nil && u.Host != "" && strings.Contains(strings.Join(warnings, " "), u.Host) {
 		t.Errorf("the warning quotes the value: %s", warnings)
@@ -253,7 +258,7 @@ func checkOverridden(t *testing.T, override string, vendor, want oauth.Vendor, w
 
 // TOK-3: a name that claims to be loopback is not believed over plain HTTP.
 func TestPlainHTTPDialsLoopbackOnly(t *testing.T) {
-	vendor := oauth.Claude
+	vendor := claude.Family.Vendor
 	vendor.TokenURL = "http://192.0.2.1:9/token"
 	_, err := oauth.NewClient(vendor, nil).Refresh(t.Context(), secret.New("r1"))
 	if err == nil || !strings.Contains(err.Error(), "192.0.2.1:9 is no loopback address") {

@@ -10,7 +10,6 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -60,8 +59,7 @@ type Grant struct {
 	AccessToken  secret.String
 	RefreshToken secret.String // zero after a refresh: the one that was sent stays valid
 	Lifetime     time.Duration // of the access token, from the moment the request was sent
-
-	AccountUUID, OrganizationUUID string // empty: the provider did not say
+	Owner        Owner         // as far as the provider says
 }
 
 // Client talks to one vendor's token endpoint.
@@ -120,7 +118,7 @@ func (c *Client) Refresh(ctx context.Context, refreshToken secret.String) (Grant
 func (c *Client) ask(ctx context.Context, request map[string]any, unsaid time.Duration) (Grant, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	body, err := json.Marshal(request)
+	body, mediaType, err := c.vendor.Encode(request)
 	if err != nil {
 		return Grant{}, err
 	}
@@ -129,7 +127,7 @@ func (c *Client) ask(ctx context.Context, request map[string]any, unsaid time.Du
 		return Grant{}, err
 	}
 	req.GetBody = nil // no silent resend
-	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Content-Type", mediaType)
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "shunt")
 	resp, err := c.http.Do(req)
@@ -144,11 +142,11 @@ func (c *Client) ask(ctx context.Context, request map[string]any, unsaid time.Du
 	if len(reply) > maxReply {
 		return Grant{}, fmt.Errorf("the reply of the token endpoint has more than %d bytes", maxReply)
 	}
-	return parseReply(resp.StatusCode, reply, unsaid)
+	return c.parseReply(resp.StatusCode, reply, unsaid)
 }
 
 // parseReply reads each field alone, because a lifetime in an unexpected form must not cost the tokens beside it.
-func parseReply(status int, reply []byte, unsaid time.Duration) (Grant, error) {
+func (c *Client) parseReply(status int, reply []byte, unsaid time.Duration) (Grant, error) {
 	var fields map[string]json.RawMessage
 	decodeErr := json.Unmarshal(reply, &fields)
 	access := word(fields["access_token"])
@@ -159,11 +157,10 @@ func parseReply(status int, reply []byte, unsaid time.Duration) (Grant, error) {
 		return Grant{}, &StatusError{status, code(fields["error"])}
 	}
 	return Grant{
-		AccessToken:      secret.New(access),
-		RefreshToken:     secret.New(word(fields["refresh_token"])),
-		Lifetime:         lifetime(fields["expires_in"], unsaid),
-		AccountUUID:      uuidOf(fields["account"]),
-		OrganizationUUID: uuidOf(fields["organization"]),
+		AccessToken:  secret.New(access),
+		RefreshToken: secret.New(word(fields["refresh_token"])),
+		Lifetime:     lifetime(fields["expires_in"], unsaid),
+		Owner:        c.vendor.Owner(fields),
 	}, nil
 }
 
@@ -201,17 +198,3 @@ func lifetime(raw json.RawMessage, unsaid time.Duration) time.Duration {
 	}
 	return time.Duration(math.Min(seconds, maxLifetime.Seconds()) * float64(time.Second))
 }
-
-// uuidOf is the uuid of an object of the reply, or empty if there is none that has the form of one.
-func uuidOf(raw json.RawMessage) string {
-	var owner map[string]json.RawMessage
-	if json.Unmarshal(raw, &owner) != nil {
-		return ""
-	}
-	if uuid := word(owner["uuid"]); uuidForm.MatchString(uuid) {
-		return uuid
-	}
-	return ""
-}
-
-var uuidForm = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)

@@ -4,8 +4,10 @@
 package oauth
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
+	"time"
 
 	"shunt/internal/hosts"
 )
@@ -16,22 +18,30 @@ type Vendor struct {
 	AuthorizeURLEnv string // the environment variable that overrides AuthorizeURL
 	TokenURL        string
 	TokenURLEnv     string // the environment variable that overrides TokenURL
-	ManualRedirect  string // the page of the vendor's that shows the code instead of sending it anywhere (LOG-3)
+	ManualRedirect  string // the vendor's page that shows the code to the person (LOG-3)
 	ClientID        string
 	Scope           string
-	SetupScope      string // of a setup token (LOG-4)
+	SetupScope      string        // of a setup token (LOG-4)
+	SetupLifetime   time.Duration // of a setup token (LOG-4)
+
+	// AuthorizeQuery holds what AuthorizeURL needs besides the parameters of OAuth 2 with PKCE.
+	AuthorizeQuery map[string]string
+
+	// SplitCode takes apart what the vendor's page gives a person to paste (LOG-3).
+	SplitCode func(pasted string) (code, state string, ok bool)
+
+	// Encode returns the body of a request to the token endpoint, and its media type. The fields have the names of OAuth 2:
+	// those of a refresh (TOK-3) or, with the grant type "authorization_code", of an exchange (LOG-3, LOG-4).
+	Encode func(fields map[string]any) (body []byte, mediaType string, err error)
+
+	// Owner returns whose tokens a response of the token endpoint holds, as far as it says so.
+	Owner func(response map[string]json.RawMessage) Owner
 }
 
-// Claude is Anthropic's authorization server for subscriptions (LOG-2, LOG-3, LOG-4, TOK-3).
-var Claude = Vendor{
-	AuthorizeURL:    "https://claude.com/cai/oauth/authorize",
-	AuthorizeURLEnv: "SHUNT_CLAUDE_AUTHORIZE_URL",
-	TokenURL:        "https://platform.claude.com/v1/oauth/token",
-	TokenURLEnv:     "SHUNT_CLAUDE_TOKEN_URL",
-	ManualRedirect:  "https://platform.claude.com/oauth/code/callback",
-	ClientID:        "9d1c250a-e61b-44d9-88ed-5944d1962f5e",
-	Scope:           "user:profile user:inference user:sessions:claude_code user:mcp_servers user:file_upload",
-	SetupScope:      "user:inference",
+// JSON is a [Vendor.Encode] for fields in a JSON object.
+func JSON(fields map[string]any) (body []byte, mediaType string, err error) {
+	body, err = json.Marshal(fields)
+	return body, "application/json", err
 }
 
 // Overridden returns the vendor with the endpoints that the environment names, and a warning for each that is not to be

@@ -337,7 +337,7 @@ func TestCondition(t *testing.T) {
 			if len(w.conditions()) != 1 {
 				t.Errorf("conditions %q", w.conditions())
 			}
-			w.follow(map[string][]account.Spec{"claude": {{Provider: "claude", Name: "b"}}})
+			w.follow(map[string][]account.Spec{"claude": {{Name: "b"}}})
 			w.runs(time.Second)
 			if conditions := w.conditions(); conditions != nil {
 				t.Errorf("the account has gone: %q", conditions)

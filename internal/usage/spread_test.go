@@ -57,7 +57,7 @@ func (w *world) onceAnInterval(every time.Duration) {
 func specsOf(names ...string) map[string][]account.Spec {
 	var specs []account.Spec
 	for _, name := range names {
-		specs = append(specs, account.Spec{Provider: "claude", Name: name})
+		specs = append(specs, account.Spec{Name: name})
 	}
 	return map[string][]account.Spec{"claude": specs}
 }

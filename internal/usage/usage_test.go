@@ -93,10 +93,10 @@ func TestShortTurns(t *testing.T) {
 // QUO-21: who is asked about: whose login can be refreshed, paused or not. No setup token is, in a variable or in a file.
 func TestEligible(t *testing.T) {
 	specs := []account.Spec{
-		{Provider: "claude", Name: "a"},
-		{Provider: "claude", Name: "env", TokenEnv: "SETUP"},
-		{Provider: "claude", Name: "c"},
-		{Provider: "claude", Name: "none"},
+		{Name: "a"},
+		{Name: "env", TokenEnv: "SETUP"},
+		{Name: "c"},
+		{Name: "none"},
 	}
 	inWorld(t, setting{accounts: 4, specs: specs, before: func(w *world) {
 		w.env["SETUP"] = w.provider.SetupToken("b")
@@ -129,11 +129,11 @@ func (w *world) pause(account string) {
 
 // QUO-21: one call serves all entries of an identity, in however many pools.
 func TestOneCallAnIdentity(t *testing.T) {
-	specs := []account.Spec{{Provider: "claude", Name: "a", UUID: "u-1"}, {Provider: "claude", Name: "alias", UUID: "u-1"}}
+	specs := []account.Spec{{Name: "a", UUID: "u-1"}, {Name: "alias", UUID: "u-1"}}
 	inWorld(t, setting{accounts: 1, specs: specs, before: func(w *world) {
 		w.put("alias", w.provider.Credentials("a"))
 	}}, func(w *world) {
-		w.follow(map[string][]account.Spec{"claude": specs, "other": {{Provider: "other", Name: "a", UUID: "u-1"}}})
+		w.follow(map[string][]account.Spec{"claude": specs, "other": {{Name: "a", UUID: "u-1"}}})
 		w.reject("other", "a")
 		w.runs(interval * 12 / 10)
 		w.expect("a", 0, 300)
@@ -165,7 +165,7 @@ func TestFollow(t *testing.T) {
 	listed := func(names ...string) map[string][]account.Spec {
 		var specs []account.Spec
 		for _, name := range names {
-			specs = append(specs, account.Spec{Provider: "claude", Name: name})
+			specs = append(specs, account.Spec{Name: name})
 		}
 		return map[string][]account.Spec{"claude": specs}
 	}

@@ -101,10 +101,12 @@ func inWorld(t *testing.T, s setting, test func(w *world)) {
 		}
 		log := slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		w.health = observe.NewHealth(log, c)
-		vendor := oauth.Claude
+		vendor := claude.Family.Vendor
 		vendor.TokenURL = base + sim.TokenPath
 		w.keeper = account.NewKeeper(account.Options{
-			Clock: c, Log: log, Health: w.health, StoreDir: "/store", OAuth: oauth.NewClient(vendor, transport),
+			Clock: c, Log: log, Health: w.health, Families: []account.Family{{
+				Name: "claude", Format: claude.Family.Credentials, Refresher: oauth.NewClient(vendor, transport), Dir: "/store",
+			}},
 			Getenv: func(name string) string { return w.env[name] },
 			Open:   func(string) store.Store { return w.store },
 		})
@@ -145,7 +147,11 @@ func (w *world) put(name string, credentials []byte) {
 // follow has the poller and the pools take configured accounts, by the names of the pools.
 func (w *world) follow(specs map[string][]account.Spec) {
 	w.Helper()
-	resolved, _ := w.keeper.Resolve(specs)
+	listings := map[string]account.Listing{}
+	for name, listed := range specs {
+		listings[name] = account.Listing{Family: "claude", Specs: listed}
+	}
+	resolved, _ := w.keeper.Resolve(listings)
 	at, err := url.Parse(base)
 	if err != nil {
 		w.Fatal(err)

@@ -1,5 +1,5 @@
-// Package userfile handles what is particular to files that people keep and edit themselves: a byte-order mark that an editor
-// put at the start, and modes that let other users in. It opens no file and changes nothing.
+// Package userfile handles what is particular to files that people keep and edit themselves: the home directory, a byte-order
+// mark that an editor put at the start, and modes that let other users in. It opens no file and changes nothing.
 package userfile
 
 import (
@@ -8,10 +8,26 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
 )
+
+// Home returns the home directory of the user. Some containers and services have no HOME.
+func Home(getenv func(string) string) (string, error) {
+	if home := getenv("HOME"); home != "" {
+		return home, nil
+	}
+	me, err := user.Current()
+	if err != nil {
+		return "", err
+	}
+	if me.HomeDir == "" {
+		return "", errors.New("there is no home directory")
+	}
+	return me.HomeDir, nil
+}
 
 var errUTF16 = errors.New("is UTF-16 text; save it as UTF-8")
 

@@ -21,13 +21,13 @@ var (
 // Object walks the members of a JSON object in place, without allocating or recursing. It holds the members themselves
 // to the grammar; a nested value is skipped by its brackets and quotes alone.
 type Object struct {
-	Value Span  // of the member that was read; until it is skipped only its start is known
+	Key   Span  // the name of the member that was read, with its quotes
+	Value Span  // of that member; until it is skipped only its start is known
 	Err   error // why Next returned false; nil at the closing brace
 
 	src   []byte
 	pos   int // after what was read: the brace, or the last member
 	begun bool
-	key   []byte // the inside of the member's literal, as written
 }
 
 // OpenObject starts at the brace that src begins with, white space aside.
@@ -75,7 +75,7 @@ func (o *Object) NextKey() bool {
 	if end < 0 {
 		return o.fail(ErrTruncated)
 	}
-	o.key = o.src[i+1 : end-1]
+	o.Key = Span{i, end}
 
 	i = SkipSpace(o.src, end)
 	if i < len(o.src) && o.src[i] != ':' {
@@ -106,7 +106,7 @@ func (o *Object) fail(err error) bool {
 }
 
 // Is reports whether the member's key, decoded, is name.
-func (o *Object) Is(name string) bool { return Spells(o.key, name) }
+func (o *Object) Is(name string) bool { return Spells(o.src[o.Key.Start+1:o.Key.End-1], name) }
 
 // Raw returns the member's value as written; never empty.
 func (o *Object) Raw() []byte { return o.Value.Of(o.src) }

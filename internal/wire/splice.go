@@ -12,12 +12,12 @@ type Edit struct {
 }
 
 // Splice returns a body with the edits applied, as slices to send one after the other, and their length in bytes. Nothing
-// is copied: the slices alias body and the edits (WIRE-5). Edits come in any order and must not overlap; one with the
-// zero Span has nothing to replace and is left out.
+// is copied: the slices alias body and the edits (WIRE-5). Edits come in any order and must not overlap; those
+// that insert at one place keep their order. One with the zero Span has nothing to replace and is left out.
 func Splice(body []byte, edits ...Edit) (segments [][]byte, length int64) {
 	var buf [2]Edit // the usual number
 	edits = append(buf[:0], edits...)
-	slices.SortFunc(edits, func(a, b Edit) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortStableFunc(edits, func(a, b Edit) int { return cmp.Compare(a.Start, b.Start) })
 	segments = make([][]byte, 0, 2*len(edits)+1)
 	add := func(segment []byte) {
 		if len(segment) > 0 {

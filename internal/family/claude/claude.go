@@ -34,6 +34,10 @@ var Family = family.Family{
 	Rules:             family.Standard,
 	RefusesCredential: refusesCredential,
 	BindsReasoning:    bindsReasoning,
+
+	Vendor:      vendor,
+	Credentials: credentials{},
+	FindOrigin:  findOrigin,
 }
 
 // oauthBeta is what the provider requires of a request with an OAuth token (WIRE-1).

@@ -1,16 +1,20 @@
-package account_test
+package claude_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"shunt/internal/account"
+	"shunt/internal/family"
+	"shunt/internal/family/claude"
 )
 
 const (
@@ -31,13 +35,48 @@ func write(t *testing.T, path, text string) string {
 }
 
 // originOf makes a login of Claude Code in a home of its own.
-func originOf(t *testing.T, credentials, config string) account.Origin {
+func originOf(t *testing.T, credentials, config string) family.Origin {
+	t.Helper()
 	home := t.TempDir()
-	return account.Origin{
-		Credentials: write(t, filepath.Join(home, ".claude", ".credentials.json"), credentials),
-		Config:      write(t, filepath.Join(home, ".claude.json"), config),
-	}
+	write(t, filepath.Join(home, ".claude", ".credentials.json"), credentials)
+	write(t, filepath.Join(home, ".claude.json"), config)
+	return find(t, map[string]string{"HOME": home})
 }
+
+// find returns the login that an environment leads to.
+func find(t *testing.T, env map[string]string) family.Origin {
+	t.Helper()
+	origin, err := claude.Family.FindOrigin(func(name string) string { return env[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return origin
+}
+
+func openStore(t *testing.T) *account.Store {
+	return account.OpenStore(filepath.Join(t.TempDir(), "accounts", "claude"), claude.Family.Credentials)
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func mode(t *testing.T, path string) fs.FileMode {
+	t.Helper()
+	info, err := os.Lstat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Mode()
+}
+
+// origin names the files of a login, for comparison.
+type origin struct{ credentials, config string }
 
 // ACC-3, LOG-5: the whole document, byte for byte, with the account's UUID; the source is left alone.
 func TestImport(t *testing.T) {
@@ -55,7 +94,7 @@ func TestImport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Import(t.Context(), "work", from); err != nil {
+		if err := s.Import(t.Context(), "work", from.Credentials, from.Owner); err != nil {
 			t.Error(err)
 			continue
 		}
@@ -87,7 +126,8 @@ func TestImportConfigurations(t *testing.T) {
 		"byte-order mark":   "\ufeff" + `{"oauthAccount":{"accountUuid":"u-1"}}`, // TOK-7f
 	} {
 		s := openStore(t)
-		if err := s.Import(t.Context(), "work", originOf(t, claudeLogin, config)); err != nil {
+		from := originOf(t, claudeLogin, config)
+		if err := s.Import(t.Context(), "work", from.Credentials, from.Owner); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
@@ -102,20 +142,20 @@ func TestImportFailures(t *testing.T) {
 	login := func(fields string) string { return `{"claudeAiOauth":{` + fields + `}}` }
 	for _, tt := range []struct{ credentials, config, text string }{
 		{"", claudeConfig, "credentials.json: the file is empty"},
-		{claudeLogin[:40], claudeConfig, "credentials.json: the file is no valid JSON"},
+		{claudeLogin[:40], claudeConfig, "credentials.json: the file is not valid JSON"},
 		{`{"mcpOAuth":{"accessToken":"tok-x"}}`, claudeConfig, "credentials.json: the file has no claudeAiOauth login"},
 		{login(`"refreshToken":"tok-r"`), claudeConfig, "credentials.json: the claudeAiOauth login has no accessToken"},
-		{login(`"accessToken":"tok-a"`), claudeConfig, "credentials.json: the claudeAiOauth login has no refreshToken"},
-		{login(`"accessToken":"tok-a","refreshToken":""`), claudeConfig, "credentials.json: the claudeAiOauth login has no refreshToken"},
+		{login(`"accessToken":"tok-a"`), claudeConfig, "credentials.json: the login has no refresh token"},
+		{login(`"accessToken":"tok-a","refreshToken":""`), claudeConfig, "credentials.json: the login has no refresh token"},
 		{login(`"accessToken":"tok-a","shuntCredentialKind":"setup_token"`), claudeConfig, "credentials.json: it holds a setup token and no login"},
 		{claudeLogin, `{}`, ".claude.json has no oauthAccount.accountUuid"},
 		{claudeLogin, `{"oauthAccount":{"accountUuid":"  "}}`, ".claude.json has no oauthAccount.accountUuid"},
 		{claudeLogin, `{"oauthAccount":{"accountUuid":["u-1"]}}`, ".claude.json has no oauthAccount.accountUuid"},
-		{claudeLogin, `{"oauthAccount":"tok-x`, ".claude.json is no valid JSON"},
+		{claudeLogin, `{"oauthAccount":"tok-x`, ".claude.json is not valid JSON"},
 	} {
 		s, from := openStore(t), originOf(t, tt.credentials, tt.config)
 		write(t, s.Path("work"), "before")
-		err := s.Import(t.Context(), "work", from)
+		err := s.Import(t.Context(), "work", from.Credentials, from.Owner)
 		if err == nil || !strings.Contains(err.Error(), tt.text) || strings.Contains(err.Error(), "tok-") {
 			t.Errorf("%s %s: %v", tt.credentials, tt.config, err)
 		}
@@ -123,13 +163,18 @@ func TestImportFailures(t *testing.T) {
 			t.Errorf("%s: the entry is %q now", tt.text, got)
 		}
 	}
-	for _, missing := range []func(*account.Origin){
-		func(o *account.Origin) { o.Credentials += "x" }, func(o *account.Origin) { o.Config += "x" },
-		func(o *account.Origin) { o.Config = filepath.Dir(o.Config) }, func(o *account.Origin) { o.Credentials = filepath.Dir(o.Credentials) },
+	for _, missing := range []func(family.Origin) error{
+		func(o family.Origin) error { return os.Remove(o.Credentials) }, func(o family.Origin) error { return os.Remove(o.Profile) },
+		func(o family.Origin) error {
+			return errors.Join(os.Remove(o.Credentials), os.Mkdir(o.Credentials, 0o700))
+		},
+		func(o family.Origin) error { return errors.Join(os.Remove(o.Profile), os.Mkdir(o.Profile, 0o700)) },
 	} {
 		s, from := openStore(t), originOf(t, claudeLogin, claudeConfig)
-		missing(&from)
-		if err := s.Import(t.Context(), "work", from); err == nil || !strings.Contains(err.Error(), "/") {
+		if err := missing(from); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Import(t.Context(), "work", from.Credentials, from.Owner); err == nil || !strings.Contains(err.Error(), "/") {
 			t.Error(err)
 		}
 		if _, err := os.Stat(s.Path("work")); err == nil {
@@ -145,7 +190,7 @@ func TestImportOverLink(t *testing.T) {
 	if err := os.Symlink(from.Credentials, s.Path("work")); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Import(t.Context(), "work", from); err == nil || !strings.Contains(err.Error(), "is the login itself") {
+	if err := s.Import(t.Context(), "work", from.Credentials, from.Owner); err == nil || !strings.Contains(err.Error(), "is the login itself") {
 		t.Error(err)
 	}
 	if got := content(t, from.Credentials); got != claudeLogin {
@@ -162,43 +207,26 @@ func TestFindOrigin(t *testing.T) {
 	empty, away := filepath.Join(home, "empty"), filepath.Join(home, "away", "c.json")
 	for _, tt := range []struct {
 		env  map[string]string
-		want account.Origin
+		want origin
 	}{
-		{nil, account.Origin{Credentials: home + "/.claude/.credentials.json", Config: home + "/.claude.json"}},
-		{map[string]string{"CLAUDE_CREDENTIALS": away}, account.Origin{Credentials: away, Config: home + "/.claude.json"}},
-		{map[string]string{"CLAUDE_CONFIG_DIR": empty}, account.Origin{Credentials: home + "/.claude/.credentials.json", Config: empty + "/.claude.json"}},
-		{map[string]string{"CLAUDE_CONFIG_DIR": own}, account.Origin{Credentials: own + "/.credentials.json", Config: own + "/.claude.json"}},
+		{nil, origin{home + "/.claude/.credentials.json", home + "/.claude.json"}},
+		{map[string]string{"CLAUDE_CREDENTIALS": away}, origin{away, home + "/.claude.json"}},
+		{map[string]string{"CLAUDE_CONFIG_DIR": empty}, origin{home + "/.claude/.credentials.json", empty + "/.claude.json"}},
+		{map[string]string{"CLAUDE_CONFIG_DIR": own}, origin{own + "/.credentials.json", own + "/.claude.json"}},
 		{
 			map[string]string{"CLAUDE_CONFIG_DIR": own, "CLAUDE_CREDENTIALS": away},
-			account.Origin{Credentials: away, Config: own + "/.claude.json"},
+			origin{away, own + "/.claude.json"},
 		},
 		{
 			map[string]string{"CLAUDE_CREDENTIALS": beside + "/c.json"},
-			account.Origin{Credentials: beside + "/c.json", Config: beside + "/.claude.json"},
+			origin{beside + "/c.json", beside + "/.claude.json"},
 		},
 	} {
-		got, err := account.FindOrigin(func(name string) string {
-			if name == "HOME" {
-				return home
-			}
-			return tt.env[name]
-		})
-		if err != nil || got != tt.want {
-			t.Errorf("%v: %+v (%v)", tt.env, got, err)
+		env := map[string]string{"HOME": home}
+		maps.Copy(env, tt.env)
+		got := find(t, env)
+		if (origin{got.Credentials, got.Profile}) != tt.want {
+			t.Errorf("%v: %+v", tt.env, got)
 		}
 	}
-}
-
-// LOG-5, TOK-1: what was imported is used like every other login.
-func TestImportedIsUsed(t *testing.T) {
-	in(t, func(w *world) {
-		s := account.OpenStore(filepath.Join(onDisk(w), storeDir))
-		w.valid["tok-ort-a#0"] = true
-		from := originOf(w.T, file("tok-oat-a#0", "tok-ort-a#0", time.Now().Add(time.Hour)), claudeConfig)
-		if err := s.Import(w.Context(), "work", from); err != nil {
-			w.Fatal(err)
-		}
-		w.wants("token", w.token(w.account()), "tok-oat-a#0")
-		w.close()
-	})
 }
