@@ -2,16 +2,16 @@ package app
 
 import (
 	"net/http"
-	"strings"
 
 	"shunt/internal/account"
 	"shunt/internal/identity"
 	"shunt/internal/oauth"
+	"shunt/internal/userfile"
 )
 
 // newKeeper returns the keeper of the process's credentials. A credential that changes ends the cooldowns of the old one.
 func newKeeper(a *App) (*account.Keeper, error) {
-	getenv := func(name string) string { return lookup(a.options.Env, name) }
+	getenv := userfile.Getenv(a.options.Env)
 	var transport http.RoundTripper
 	if a.options.Dial != nil {
 		transport = &http.Transport{DialContext: a.options.Dial, DisableKeepAlives: true}
@@ -43,13 +43,4 @@ func (a *App) credentialChanged(key identity.Key) {
 	if a.poller != nil {
 		a.poller.CredentialChanged(key)
 	}
-}
-
-func lookup(env []string, name string) (value string) {
-	for _, entry := range env {
-		if v, ok := strings.CutPrefix(entry, name+"="); ok {
-			value = v
-		}
-	}
-	return value
 }

@@ -8,10 +8,11 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"strings"
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
+
+	"shunt/internal/userfile"
 )
 
 // The exit codes.
@@ -30,15 +31,7 @@ type System struct {
 }
 
 // Getenv is the value of a variable, empty if it is not set.
-func (s *System) Getenv(name string) string {
-	value := ""
-	for _, entry := range s.Env {
-		if v, ok := strings.CutPrefix(entry, name+"="); ok {
-			value = v
-		}
-	}
-	return value
-}
+func (s *System) Getenv(name string) string { return userfile.Getenv(s.Env)(name) }
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 

@@ -1,5 +1,5 @@
-// Package userfile handles what is particular to files that people keep and edit themselves: the home directory, a byte-order
-// mark that an editor put at the start, and modes that let other users in. It opens no file and changes nothing.
+// Package userfile handles what is particular to files that people keep and edit themselves: the environment, the
+// home directory, a byte-order mark that an editor put at the start, and modes that let other users in. It opens no file and changes nothing.
 package userfile
 
 import (
@@ -27,6 +27,19 @@ func Home(getenv func(string) string) (string, error) {
 		return "", errors.New("there is no home directory")
 	}
 	return me.HomeDir, nil
+}
+
+// Getenv returns what looks a variable up in an environment, as [os.Environ] gives it. The last of equal names counts; a
+// variable that is not set is empty.
+func Getenv(environ []string) func(name string) string {
+	return func(name string) (value string) {
+		for _, entry := range environ {
+			if v, ok := strings.CutPrefix(entry, name+"="); ok {
+				value = v
+			}
+		}
+		return value
+	}
 }
 
 var errUTF16 = errors.New("is UTF-16 text; save it as UTF-8")

@@ -94,3 +94,19 @@ func TestExposureCommand(t *testing.T) {
 		}
 	}
 }
+
+// ACC-3: where a person's files are, from an environment as the system gives it.
+func TestGetenv(t *testing.T) {
+	getenv := userfile.Getenv([]string{"A=1", "AB=2", "A=3=4", "HOME=/home/x", "B"})
+	for name, want := range map[string]string{"A": "3=4", "AB": "2", "B": "", "C": "", "": ""} {
+		if got := getenv(name); got != want {
+			t.Errorf("%s = %q, want %q", name, got, want)
+		}
+	}
+	if home, err := userfile.Home(getenv); err != nil || home != "/home/x" {
+		t.Errorf("home %q, %v", home, err)
+	}
+	if home, err := userfile.Home(userfile.Getenv(nil)); err != nil || home == "" {
+		t.Errorf("home without a variable: %q, %v", home, err)
+	}
+}
