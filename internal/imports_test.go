@@ -20,7 +20,8 @@ account: oauth observe store
 admin: account config family/claude oauth observe pool quota
 app: account admin config dialect dialect/messages family family/claude gateway oauth observe pool quota store upstream usage
 cli: account admin app config demo family oauth observe simulate
-config:
+config: config/schema
+config/schema:
 demo: app config family/claude observe sim
 dialect/dialecttest: dialect wire/wiretest
 dialect/messages: dialect

@@ -81,7 +81,7 @@ func newSurface(t *testing.T) *surface {
 		Refresh: func(context.Context) error { return nil },
 		Providers: func() []admin.Provider {
 			return []admin.Provider{
-				{Name: "anthropic", Auth: config.ClaudeOAuth, Planned: true, Pool: s.pool, ScopeOf: scopeOf, Uses: func(name string) bool { return name == "new" }},
+				{Name: "anthropic", Auth: "claude_oauth", Planned: true, Pool: s.pool, ScopeOf: scopeOf, Uses: func(name string) bool { return name == "new" }},
 				{Name: "paid", Auth: config.APIKey},
 			}
 		},

@@ -143,7 +143,7 @@ func serveForReal(t *testing.T, upstream string) (address string) {
 		t.Fatal(err)
 	}
 	env := []string{"HOME=" + dir, "TOKEN=t", "SHUNT_ADMIN_TOKENS=ops:an-admin-token-of-many-characters"}
-	cfg, _, err := config.Load(config.Options{Path: path, Env: env})
+	cfg, _, err := config.Load(config.Options{Path: path, Env: env, Families: app.Families()})
 	if err != nil {
 		t.Fatal(err)
 	}

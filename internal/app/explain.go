@@ -21,7 +21,7 @@ func Explain(cfg *config.Config, model string) (steps []Step, key string) {
 	for i, t := range targets {
 		p, _ := cfg.Provider(t.Upstream) // a valid configuration has it
 		if links[i].Upstream = new(upstream.Pool); !p.Pool() {
-			links[i].Upstream = upstream.NewSingle(p.Name, p.BaseURL, credential(p), families[0], unused)
+			links[i].Upstream = upstream.NewSingle(p.Name, p.BaseURL, credential(p), responsesOf(p), unused)
 		}
 		steps = append(steps, Step{Upstream: p, Model: t.Model})
 	}

@@ -22,6 +22,11 @@ func familyOf(p *config.Provider) *family.Family {
 	return find(func(f *family.Family) bool { return f.Auth == string(p.Auth) })
 }
 
+// responsesOf returns the family that says what the responses of a provider without accounts mean.
+func responsesOf(p *config.Provider) *family.Family {
+	return find(func(f *family.Family) bool { return f.Kind == string(p.Kind) })
+}
+
 func find(wanted func(*family.Family) bool) *family.Family {
 	for _, f := range families {
 		if wanted(f) {
@@ -41,4 +46,25 @@ func quotaTables() map[string]*quota.Table {
 		tables[f.Name] = f.Windows
 	}
 	return tables
+}
+
+// Families returns what the configuration needs to know of each family.
+func Families() []config.Family {
+	known := make([]config.Family, len(families))
+	for i, f := range families {
+		known[i] = config.Family{
+			Name: f.Name, Kind: config.Kind(f.Kind), Auth: config.Auth(f.Auth), Hosts: f.Hosts, Windows: configWindows(f),
+		}
+	}
+	return known
+}
+
+// configWindows returns the windows of a family, by the names that their keys have.
+func configWindows(f *family.Family) []config.Window {
+	windows := f.Windows.Windows()
+	known := make([]config.Window, len(windows))
+	for i, w := range windows {
+		known[i] = config.Window{Name: w.Name, Title: w.Title}
+	}
+	return known
 }

@@ -29,7 +29,7 @@ import (
 const childConfig = "SHUNT_TEST_CHILD_CONFIG"
 
 func runChild(path string) error {
-	cfg, _, err := config.Load(config.Options{Path: path, Env: os.Environ()})
+	cfg, _, err := config.Load(config.Options{Path: path, Env: os.Environ(), Families: app.Families()})
 	if err != nil {
 		return err
 	}

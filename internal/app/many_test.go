@@ -83,7 +83,7 @@ func startShunt(t *testing.T, provider *sim.Provider, providerURL string) (addre
 		t.Fatal(err)
 	}
 	env := []string{"HOME=" + t.TempDir(), "SHUNT_CLAUDE_ACCOUNTS_DIR=" + store}
-	cfg, _, err := config.Load(config.Options{Path: file, Env: env})
+	cfg, _, err := config.Load(config.Options{Path: file, Env: env, Families: app.Families()})
 	if err != nil {
 		t.Fatal(err)
 	}

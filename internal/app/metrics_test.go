@@ -217,7 +217,7 @@ func served(t *testing.T, toml string) (provider *sim.Provider, address string, 
 		t.Fatal(err)
 	}
 	env := []string{"HOME=" + t.TempDir(), "SHUNT_CLAUDE_ACCOUNTS_DIR=" + store}
-	cfg, _, err := config.Load(config.Options{Path: file, Env: env})
+	cfg, _, err := config.Load(config.Options{Path: file, Env: env, Families: app.Families()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -367,7 +367,7 @@ func TestMetricsAddressIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := []string{"HOME=" + t.TempDir()}
-	cfg, _, err := config.Load(config.Options{Path: file, Env: env})
+	cfg, _, err := config.Load(config.Options{Path: file, Env: env, Families: app.Families()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package app
 import (
 	"shunt/internal/account"
 	"shunt/internal/config"
-	"shunt/internal/family/claude"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
 	"shunt/internal/usage"
@@ -17,30 +16,28 @@ func policy(c *config.Pool) pool.Policy {
 	}
 }
 
-// defaultPriority is that of an account which the configuration does not list (CFG-12).
-const defaultPriority = 100
-
 // members joins what the configuration says of accounts with who they are.
 func members(defaults *config.Pool, p *config.Provider, accounts []*account.Account) []pool.Account {
+	windows := familyOf(p).Windows
 	all := make([]pool.Account, len(accounts))
 	for i, a := range accounts {
-		c, listed := p.Account(a.Name())
-		if !listed {
-			c = &config.Account{Priority: defaultPriority}
-		}
+		c, _ := p.Account(a.Name())
 		all[i] = pool.Account{
 			Name: a.Name(), Key: a.Key(), Priority: c.Priority, Disabled: c.Disabled,
-			Soft: quota.Soft(defaults.HardThreshold, setting(c.Thresholds), setting(defaults.Thresholds)),
-			Caps: quota.Cap(setting(c.MaxUtilization), setting(defaults.MaxUtilization)),
+			Soft: quota.Soft(defaults.HardThreshold, setting(windows, c.Thresholds), setting(windows, defaults.Thresholds)),
+			Caps: quota.Cap(setting(windows, c.MaxUtilization), setting(windows, defaults.MaxUtilization)),
 		}
 	}
 	return all
 }
 
-func setting(f config.Fractions) quota.Setting {
-	return quota.Setting{All: f.All, Window: [quota.MaxWindows]*float64{
-		claude.FiveHour: f.FiveHour, claude.SevenDay: f.SevenDay, claude.Fable: f.Fable,
-	}}
+// setting maps limits by the name of a window to the windows of a table.
+func setting(windows *quota.Table, f config.Fractions) quota.Setting {
+	s := quota.Setting{All: f.All}
+	for i, w := range windows.Windows() {
+		s.Window[i] = f.Window(w.Name)
+	}
+	return s
 }
 
 // newPoller returns what asks for the accounts' usage, nil if that is off (QUO-20).
@@ -59,10 +56,10 @@ func (a *App) polled(cfg *config.Config, resolved map[string][]*account.Account)
 	for i := range cfg.Providers {
 		p := &cfg.Providers[i]
 		for _, account := range resolved[p.Name] {
-			if c, listed := p.Account(account.Name()); listed && c.Disabled {
+			if c, _ := p.Account(account.Name()); c.Disabled {
 				continue
 			}
-			entries = append(entries, usage.Entry{Provider: p.Name, Family: families[0], Base: p.BaseURL, Account: account, Pool: a.registry.Pool(p.Name)})
+			entries = append(entries, usage.Entry{Provider: p.Name, Family: familyOf(p), Base: p.BaseURL, Account: account, Pool: a.registry.Pool(p.Name)})
 		}
 	}
 	return entries

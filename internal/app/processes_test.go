@@ -19,7 +19,7 @@ import (
 // the world does.
 func (w *world) another() (a *app.App, client *http.Client, end func()) {
 	w.Helper()
-	cfg, _, err := config.Load(config.Options{Path: w.file, Env: w.env})
+	cfg, _, err := config.Load(config.Options{Path: w.file, Env: w.env, Families: app.Families()})
 	w.must(err)
 	a, err = app.New(cfg, app.Options{
 		Version: "test", Env: w.env, Log: slog.New(slog.NewTextHandler(w.log, nil)), Dial: w.upstream.Dial,

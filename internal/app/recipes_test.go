@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"shunt/internal/app"
 	"shunt/internal/config"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
@@ -47,7 +48,7 @@ func TestRecipes(t *testing.T) {
 			if name == "pin-a-model.toml" && !strings.Contains(string(guide), "```toml\n"+string(toml)+"```\n") {
 				t.Error("the guide shows another text")
 			}
-			if _, warnings, err := config.Load(config.Options{Path: file, Env: append(recipeKeys, "HOME="+t.TempDir())}); err != nil || len(warnings) > 0 {
+			if _, warnings, err := config.Load(config.Options{Path: file, Env: append(recipeKeys, "HOME="+t.TempDir()), Families: app.Families()}); err != nil || len(warnings) > 0 {
 				t.Fatal(warnings, err)
 			}
 			recipes[name](t, string(toml))

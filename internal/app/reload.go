@@ -52,7 +52,7 @@ func (a *App) follow(ctx context.Context, hup <-chan struct{}) {
 	var watch sync.WaitGroup
 	defer watch.Wait()
 	watch.Go(func() {
-		config.Watch(ctx, config.Options{Path: running.Path, Env: a.options.Env}, running, hup, func(r config.Reload) {
+		config.Watch(ctx, config.Options{Path: running.Path, Env: a.options.Env, Families: Families()}, running, hup, func(r config.Reload) {
 			select {
 			case reloads <- r:
 			case <-ctx.Done():
@@ -134,13 +134,13 @@ type serving struct {
 func (a *App) pool(cfg *config.Config, p *config.Provider, accounts []*account.Account) *upstream.Pool {
 	roster := a.registry.Pool(p.Name).Configure(members(&cfg.Server.Pool, p, accounts), policy(&cfg.Server.Pool))
 	return upstream.NewPool(upstream.PoolOptions{
-		Name: p.Name, Family: families[0], Base: p.BaseURL, Scheduler: roster, Accounts: accounts,
+		Name: p.Name, Family: familyOf(p), Base: p.BaseURL, Scheduler: roster, Accounts: accounts,
 		Transport: a.transport, Clock: a.options.Clock, Log: a.options.Log,
 	})
 }
 
 func (a *App) single(p *config.Provider) *upstream.Single {
-	return upstream.NewSingle(p.Name, p.BaseURL, credential(p), families[0], a.transport)
+	return upstream.NewSingle(p.Name, p.BaseURL, credential(p), responsesOf(p), a.transport)
 }
 
 func credential(p *config.Provider) upstream.Credential {

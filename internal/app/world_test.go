@@ -107,7 +107,7 @@ func inWorld(t *testing.T, provider sim.Config, toml string, test func(w *world)
 		for _, f := range before {
 			f(w)
 		}
-		cfg, warnings, err := config.Load(config.Options{Path: w.file, Env: w.env})
+		cfg, warnings, err := config.Load(config.Options{Path: w.file, Env: w.env, Families: app.Families()})
 		if err != nil {
 			t.Fatal(err)
 		}

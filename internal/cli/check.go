@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"shunt/internal/app"
 	"shunt/internal/config"
 )
 
@@ -62,7 +63,7 @@ func load(c *commands, s *System) (*config.Config, []config.Warning, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return config.Load(config.Options{Path: path, Env: s.Env})
+	return config.Load(config.Options{Path: path, Env: s.Env, Families: app.Families()})
 }
 
 type problem struct {

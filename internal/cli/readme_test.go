@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"shunt/internal/app"
 	"shunt/internal/config"
 	"shunt/internal/sim"
 )
@@ -65,7 +66,7 @@ func TestDocumentedConfigurations(t *testing.T) {
 		if err := os.WriteFile(file, []byte(example), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, warnings, err := config.Load(config.Options{Path: file, Env: env}); err != nil || len(warnings) > 0 {
+		if _, warnings, err := config.Load(config.Options{Path: file, Env: env, Families: app.Families()}); err != nil || len(warnings) > 0 {
 			t.Errorf("%s\n%v %v", example, err, warnings)
 		}
 	}

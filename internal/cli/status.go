@@ -73,9 +73,9 @@ func writeStatus(w io.Writer, pools admin.Pools, now time.Time) error {
 	fmt.Fprintln(table, "PROVIDER\tACCOUNT\tSTATE\t5H\t7D\tFABLE\tHEADROOM\tREQUESTS")
 	for _, p := range pools.Providers {
 		if len(p.Accounts) == 0 {
-			state := strings.ReplaceAll(string(p.Auth), "_", " ")
-			if p.Auth == config.ClaudeOAuth {
-				state = "no account"
+			state := "no account"
+			if p.Auth == config.Passthrough || p.Auth == config.APIKey {
+				state = strings.ReplaceAll(string(p.Auth), "_", " ")
 			}
 			fmt.Fprintf(table, "%s\t-\t%s\t\t\t\t\t\n", p.Provider, state)
 		}

@@ -26,7 +26,7 @@ func TestBadFiles(t *testing.T) {
 			if name == "no-home" {
 				env = nil
 			}
-			config, warnings, err := Load(Options{Path: file, Env: env})
+			config, warnings, err := Load(Options{Families: claude, Path: file, Env: env})
 			if err == nil || config != nil || warnings != nil {
 				t.Fatalf("Load = %v, %v, %v; want only an error", config, warnings, err)
 			}

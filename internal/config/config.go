@@ -1,9 +1,11 @@
 // Package config turns one TOML file and the environment into an immutable [Config], or into every problem they have.
 //
-// One table (schema.go, keys*.go) describes each key: how it is written, its default, its meaning, whether it needs a restart. Strict
-// decoding, environment overrides, "did you mean" and the reference in docs/ all come from it. The package reads the configuration file,
-// the files that `${file:...}` names, and nothing else: it opens no account store, reads no variable that a token_env
-// names, and touches no network (CFG-46).
+// The files keys*.go describe each key: how it is written, its default, its meaning, whether it needs a restart. Package
+// schema derives the rest from them: strict decoding, environment overrides, suggestions and the reference in docs/. The families of
+// accounts are the caller's ([Options]); their modes of authentication, hosts and quota windows become keys and rules.
+//
+// The package reads the configuration file, the files that it refers to, and nothing else: it opens no account store, reads no
+// variable that a token_env names, and uses no network (CFG-46).
 //
 // A Config is never written to after [Load] returns it and may be shared freely.
 package config
@@ -15,6 +17,7 @@ import (
 	"net/url"
 	"time"
 
+	"shunt/internal/config/schema"
 	"shunt/internal/hosts"
 	"shunt/internal/secret"
 )
@@ -34,6 +37,7 @@ type Config struct {
 
 	sum     [sha256.Size]byte // of the file's content, so that a watcher knows what is running
 	ordered bool              // whether Providers are declared by [[upstreams]]
+	schema  *schema.Schema    // which it was decoded with
 }
 
 // Server is the table [server].
@@ -146,10 +150,25 @@ const (
 	ReturnWhenCold ReturnHome = "when_cold" // once their prompt cache has expired
 )
 
-// Fractions are limits on how much of a quota window may be used, from 0 to 1; nil if not set.
+// Fractions are limits on how much of a quota window may be used, from 0 to 1.
 type Fractions struct {
-	All                       *float64 // for every window that has none of its own
-	FiveHour, SevenDay, Fable *float64
+	All     *float64           // for every window without one of its own; nil: not set
+	Windows map[string]float64 // by the name of the window ([Window])
+}
+
+// Window returns the limit of one window, nil if it has none of its own.
+func (f *Fractions) Window(name string) *float64 {
+	if value, ok := f.Windows[name]; ok {
+		return &value
+	}
+	return nil
+}
+
+func (f *Fractions) set(window string, value float64) {
+	if f.Windows == nil {
+		f.Windows = map[string]float64{}
+	}
+	f.Windows[window] = value
 }
 
 // Kind is the protocol that a provider speaks.
@@ -161,11 +180,10 @@ const Anthropic Kind = "anthropic"
 // Auth is how requests to a provider are authenticated.
 type Auth string
 
-// The ways to authenticate.
+// The ways to authenticate without accounts. Each family has one more, which makes a provider a pool of its accounts.
 const (
-	Passthrough Auth = "passthrough"  // the client's own credentials go through
-	APIKey      Auth = "api_key"      // Provider.APIKey in Provider.APIKeyHeader
-	ClaudeOAuth Auth = "claude_oauth" // a pool: Provider.Accounts
+	Passthrough Auth = "passthrough" // the client's own credentials are forwarded
+	APIKey      Auth = "api_key"     // Provider.APIKey in Provider.APIKeyHeader
 )
 
 // KeyHeader is the header that carries an API key.
@@ -185,6 +203,7 @@ type Provider struct {
 	Kind         Kind
 	BaseURL      *url.URL // http or https; its path does not end in a slash; no user info, query or fragment
 	Auth         Auth
+	Family       string // the name of the family of its accounts; empty: not a pool
 	APIKeyEnv    string
 	APIKey       secret.String // the value of that variable; set only if Auth is APIKey
 	APIKeyHeader KeyHeader
@@ -192,16 +211,17 @@ type Provider struct {
 }
 
 // Pool reports whether the provider's credentials are accounts of shunt's own.
-func (p *Provider) Pool() bool { return p.Auth == ClaudeOAuth }
+func (p *Provider) Pool() bool { return p.Family != "" }
 
-// Account returns the entry of that name; a pool of the whole store has none for its accounts.
-func (p *Provider) Account(name string) (*Account, bool) {
-	for i := range p.Accounts {
-		if p.Accounts[i].Name == name {
-			return &p.Accounts[i], true
+// Account returns the entry of that name and true, or the defaults and false for an account that is not listed, such as those
+// of a pool of the whole store.
+func (p *Provider) Account(name string) (Account, bool) {
+	for _, a := range p.Accounts {
+		if a.Name == name {
+			return a, true
 		}
 	}
-	return nil, false
+	return unlisted(name), false
 }
 
 // Account is one entry of [[providers.<name>.accounts]], or of what an upstream is limited to (CFG-21). Without Credentials and
@@ -217,6 +237,11 @@ type Account struct {
 	Thresholds       Fractions // soft ones (SEL-20)
 	MaxUtilization   Fractions // caps (CAP-1)
 }
+
+// defaultPriority is the priority of an account that sets none (CFG-12).
+const defaultPriority = 100
+
+func unlisted(name string) Account { return Account{Name: name, Priority: defaultPriority} }
 
 // Log is the table [log].
 type Log struct {

@@ -1,6 +1,10 @@
 package config
 
-import "testing"
+import (
+	"testing"
+
+	"shunt/internal/config/schema"
+)
 
 // CFG-41: account credentials go to their issuer over TLS, or to this machine, whatever a URL tries.
 func TestPoolURL(t *testing.T) {
@@ -78,9 +82,9 @@ func TestPoolURL(t *testing.T) {
 		{"http://[::ffff:127.0.0.1]", false},
 		{"http://[::ffff:10.0.0.1]", false},
 	} {
-		u, err := baseURL.parse(&node{text: c.url}, base{})
+		u, err := parseBaseURL(c.url, schema.Base{})
 		if err == nil {
-			err = checkPoolURL(u)
+			err = claude[0].checkURL(u)
 		}
 		if (err == nil) != c.good {
 			t.Errorf("%q: %v", c.url, err)
@@ -98,7 +102,7 @@ func TestOtherURLs(t *testing.T) {
 		"HTTP://LOCALHOST:80/V1":   "http://localhost:80/V1",
 		"https://G.Example":        "https://g.example",
 	} {
-		u, err := baseURL.parse(&node{text: url}, base{})
+		u, err := parseBaseURL(url, schema.Base{})
 		if err != nil || u.String() != want {
 			t.Errorf("%s: %v, %v; want %s", url, u, err, want)
 		}

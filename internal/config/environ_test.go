@@ -62,10 +62,10 @@ func TestBadEnvironment(t *testing.T) {
 	for _, c := range []struct{ variable, want string }{
 		{"SHUNT_SERVER__BNID=hush", "SHUNT_SERVER__BNID: unknown key; did you mean SHUNT_SERVER__BIND?"},
 		{"SHUNT_server__bind=hush", "SHUNT_server__bind: unknown key; did you mean SHUNT_SERVER__BIND?"},
-		{"SHUNT_SERVER__TLS__HEADER=hush", "SHUNT_SERVER__TLS__HEADER: unknown key; a variable can set a key that the reference lists, of a provider that is built in or in the file"},
-		{"SHUNT_PROVIDERS__OTHER__BASE_URL=hush", "SHUNT_PROVIDERS__OTHER__BASE_URL: unknown key; a variable can set a key that the reference lists, of a provider that is built in or in the file"},
+		{"SHUNT_SERVER__TLS__HEADER=hush", "SHUNT_SERVER__TLS__HEADER: unknown key; a variable can set only a key that the reference lists, in a table that is built in or in the file"},
+		{"SHUNT_PROVIDERS__OTHER__BASE_URL=hush", "SHUNT_PROVIDERS__OTHER__BASE_URL: unknown key; a variable can set only a key that the reference lists, in a table that is built in or in the file"},
 		{"SHUNT_PROVIDERS__CLAUD__BASE_URL=hush", "SHUNT_PROVIDERS__CLAUD__BASE_URL: unknown key; did you mean SHUNT_PROVIDERS__CLAUDE__BASE_URL?"},
-		{"SHUNT_PROVIDERS__A_B__AUTH=hush", "SHUNT_PROVIDERS__A_B__AUTH: could mean more than one provider; rename one of them or set the key in the file"},
+		{"SHUNT_PROVIDERS__A_B__AUTH=hush", "SHUNT_PROVIDERS__A_B__AUTH: could set the key of more than one table; rename one of them or set the key in the file"},
 		{"SHUNT_SERVER__ALLOWED_HOSTS=hush", "SHUNT_SERVER__ALLOWED_HOSTS: server.allowed_hosts is a list, which only the file can set"},
 		{"SHUNT_PROVIDERS__CLAUDE__ACCOUNTS=hush", "SHUNT_PROVIDERS__CLAUDE__ACCOUNTS: providers.claude.accounts is a list, which only the file can set"},
 		{"SHUNT_PROVIDERS__CLAUDE__ACCOUNTS__0__NAME=hush", "SHUNT_PROVIDERS__CLAUDE__ACCOUNTS__0__NAME: providers.claude.accounts is a list, which only the file can set"},
@@ -79,7 +79,7 @@ func TestBadEnvironment(t *testing.T) {
 		{"SHUNT_PROVIDERS__MY_GATEWAY__AUTH=api_key", `SHUNT_PROVIDERS__MY_GATEWAY__AUTH: "api_key" needs api_key_env, the name of the environment variable that holds the key`},
 		{"SHUNT_PROVIDERS__CLAUDE__BASE_URL=https://hush.example", `SHUNT_PROVIDERS__CLAUDE__BASE_URL: must name anthropic.com, a subdomain of it or a loopback host, because auth = "claude_oauth" sends account credentials there`},
 	} {
-		_, _, err := Load(Options{Path: write(t, environFile), Env: []string{c.variable}})
+		_, _, err := Load(Options{Families: claude, Path: write(t, environFile), Env: []string{c.variable}})
 		if err == nil || err.Error() != c.want {
 			t.Errorf("%s\ngot  %v\nwant %s", c.variable, err, c.want)
 		}
@@ -89,7 +89,7 @@ func TestBadEnvironment(t *testing.T) {
 // CFG-2, CFG-3: the problems of the environment follow those of the file, by name.
 func TestEnvironmentComesLast(t *testing.T) {
 	file := write(t, "[server]\nmax_concurrent_requests = -1\nbind = 3")
-	_, _, err := Load(Options{Path: file, Env: []string{"SHUNT_SERVER__BNID=1", "SHUNT_LOG__LEVEL=x", "SHUNT_SERVER__BIND=127.0.0.1:1"}})
+	_, _, err := Load(Options{Families: claude, Path: file, Env: []string{"SHUNT_SERVER__BNID=1", "SHUNT_LOG__LEVEL=x", "SHUNT_SERVER__BIND=127.0.0.1:1"}})
 	want := file + `:2: server.max_concurrent_requests: must be a whole number from 0 to 2147483647
 ` + file + `:3: server.bind: is a whole number; it must be an IP address and a port, such as "127.0.0.1:3001" or "[::1]:3001"; host names are not resolved
 SHUNT_LOG__LEVEL: must be "debug", "info", "warn" or "error"

@@ -9,32 +9,33 @@ import (
 	"strings"
 	"time"
 
+	"shunt/internal/config/schema"
 	"shunt/internal/secret"
 )
 
 const accessDoc = "From where shunt may be reached, by IP address. Whoever it turns away is answered 403."
 
-var accessKeys = []key{
+var accessKeys = []schema.Key{
 	{
-		name: "allow_cidrs", def: `[]`, restart: true,
-		binding: to(networks, func(a *Access) *[]netip.Prefix { return &a.Allow }),
-		doc:     "The networks from which requests are taken. An empty list allows all. `/` and `/health` answer from anywhere that is not denied.",
+		Name: "allow_cidrs", Default: `[]`, Restart: true,
+		Binding: schema.Bind(networks, func(a *Access) *[]netip.Prefix { return &a.Allow }),
+		Doc:     "The networks from which requests are taken. An empty list allows all. `/` and `/health` answer from anywhere that is not denied.",
 	},
 	{
-		name: "deny_cidrs", def: `[]`, restart: true,
-		binding: to(networks, func(a *Access) *[]netip.Prefix { return &a.Deny }),
-		doc:     "The networks from which nothing is taken. It goes before `allow_cidrs`.",
+		Name: "deny_cidrs", Default: `[]`, Restart: true,
+		Binding: schema.Bind(networks, func(a *Access) *[]netip.Prefix { return &a.Deny }),
+		Doc:     "The networks from which nothing is taken. It goes before `allow_cidrs`.",
 	},
 	{
-		name: "trust_forwarded_for", def: `false`, restart: true,
-		binding: to(boolean, func(a *Access) *bool { return &a.TrustForwardedFor }),
-		doc: "Honor `X-Forwarded-For` and `X-Forwarded-Proto` of the reverse proxies in `trusted_proxies`. The client is the rightmost entry of " +
+		Name: "trust_forwarded_for", Default: `false`, Restart: true,
+		Binding: schema.Bind(schema.Boolean, func(a *Access) *bool { return &a.TrustForwardedFor }),
+		Doc: "Honor `X-Forwarded-For` and `X-Forwarded-Proto` of the reverse proxies in `trusted_proxies`. The client is the rightmost entry of " +
 			"`X-Forwarded-For` that is not a trusted proxy. Others could write any address, so their headers are ignored.",
 	},
 	{
-		name: "trusted_proxies", def: `[]`, restart: true,
-		binding: to(networks, func(a *Access) *[]netip.Prefix { return &a.TrustedProxies }),
-		doc: "The networks of the reverse proxies in front of shunt, which counts only with `trust_forwarded_for`. A proxy on the same machine, at a " +
+		Name: "trusted_proxies", Default: `[]`, Restart: true,
+		Binding: schema.Bind(networks, func(a *Access) *[]netip.Prefix { return &a.TrustedProxies }),
+		Doc: "The networks of the reverse proxies in front of shunt, which counts only with `trust_forwarded_for`. A proxy on the same machine, at a " +
 			"loopback address, need not be listed.",
 	},
 }
@@ -43,62 +44,62 @@ const clientsDoc = "Tokens of shunt's own for those who may use it. Once the tab
 	"an account or a key, needs one, and so do the lists of models and routes. What the client's own credential pays for (`passthrough`) stays open. " +
 	"A token is taken from `header`, from `Authorization: Bearer` or from `x-api-key`; the name of who holds it goes to the log."
 
-var clientKeys = []key{
+var clientKeys = []schema.Key{
 	{
-		name: "header", def: `"x-shunt-token"`,
-		binding: to(headerName, func(c *Clients) *string { return &c.Header }),
-		doc:     "The header for tokens. It never goes to a provider.",
+		Name: "header", Default: `"x-shunt-token"`,
+		Binding: schema.Bind(headerName, func(c *Clients) *string { return &c.Header }),
+		Doc:     "The header for tokens. It never goes to a provider.",
 	},
 	{
-		name: "tokens_env", def: `"SHUNT_CLIENT_TOKENS"`,
-		binding: to(variable, func(c *Clients) *string { return &c.TokensEnv }),
-		doc:     "The name of the environment variable that holds the tokens, as `name:token` pairs with commas between them. It must be set. A token should have at least 16 characters.",
+		Name: "tokens_env", Default: `"SHUNT_CLIENT_TOKENS"`,
+		Binding: schema.Bind(schema.Variable, func(c *Clients) *string { return &c.TokensEnv }),
+		Doc:     "The name of the environment variable that holds the tokens, as `name:token` pairs with commas between them. It must be set. A token should have at least 16 characters.",
 	},
 }
 
 const adminDoc = "The page and the interface under `/admin`, which without the table are not there. At least one credential is required."
 
-var adminTable = table{
-	name: "admin", owner: part(func(s *Server) *Admin { return &s.Admin }), keys: adminKeys, doc: adminDoc,
-	presence: func(owner any) *bool { return &owner.(*Admin).Present }, restart: true,
-	tables: []table{
+var adminTable = schema.Table{
+	Name: "admin", Owner: schema.Part(func(s *Server) *Admin { return &s.Admin }), Keys: adminKeys, Doc: adminDoc,
+	Presence: func(owner any) *bool { return &owner.(*Admin).Present }, Restart: true,
+	Tables: []schema.Table{
 		adminKeyTable("read_keys", func(a *Admin) *[]Token { return &a.ReadKeys }, "Keys that may look at everything and change nothing."),
 		adminKeyTable("write_keys", func(a *Admin) *[]Token { return &a.WriteKeys }, "Keys that may do whatever a token may."),
 	},
 }
 
-var adminKeys = []key{
+var adminKeys = []schema.Key{
 	{
-		name: "header", def: `"x-shunt-admin-token"`, restart: true,
-		binding: to(headerName, func(a *Admin) *string { return &a.Header }),
-		doc:     "The header for tokens and keys, which are taken from `x-api-key` as well. It never goes to a provider.",
+		Name: "header", Default: `"x-shunt-admin-token"`, Restart: true,
+		Binding: schema.Bind(headerName, func(a *Admin) *string { return &a.Header }),
+		Doc:     "The header for tokens and keys, which are taken from `x-api-key` as well. It never goes to a provider.",
 	},
 	{
-		name: "tokens_env", def: `"SHUNT_ADMIN_TOKENS"`, restart: true,
-		binding: to(variable, func(a *Admin) *string { return &a.TokensEnv }),
-		doc:     "The name of the environment variable that holds the tokens, as `name:token` pairs with commas between them. It need not be set if there is another credential. A token has at least 16 characters.",
+		Name: "tokens_env", Default: `"SHUNT_ADMIN_TOKENS"`, Restart: true,
+		Binding: schema.Bind(schema.Variable, func(a *Admin) *string { return &a.TokensEnv }),
+		Doc:     "The name of the environment variable that holds the tokens, as `name:token` pairs with commas between them. It need not be set if there is another credential. A token has at least 16 characters.",
 	},
 	{
-		name: "tokens_file", restart: true,
-		binding: to(filePath, func(a *Admin) *string { return &a.TokensFile }),
-		doc:     "A file that holds tokens, as `name:token` pairs on lines of their own or with commas between them.",
+		Name: "tokens_file", Restart: true,
+		Binding: schema.Bind(schema.Path, func(a *Admin) *string { return &a.TokensFile }),
+		Doc:     "A file that holds tokens, as `name:token` pairs on lines of their own or with commas between them.",
 	},
 	{
-		name: "session_ttl_secs", def: `3600`, restart: true,
-		binding: to(duration(1, time.Second, "(seconds)"), func(a *Admin) *time.Duration { return &a.SessionTTL }),
-		doc:     "How long a browser stays logged in.",
+		Name: "session_ttl_secs", Default: `3600`, Restart: true,
+		Binding: schema.Bind(schema.Duration(1, time.Second, "(seconds)"), func(a *Admin) *time.Duration { return &a.SessionTTL }),
+		Doc:     "How long a browser stays logged in.",
 	},
 	{
-		name: "pending_ttl_secs", def: `600`, restart: true,
-		binding: to(duration(1, time.Second, "(seconds)"), func(a *Admin) *time.Duration { return &a.PendingTTL }),
-		doc:     "How long the login of an account that was begun in the browser may take.",
+		Name: "pending_ttl_secs", Default: `600`, Restart: true,
+		Binding: schema.Bind(schema.Duration(1, time.Second, "(seconds)"), func(a *Admin) *time.Duration { return &a.PendingTTL }),
+		Doc:     "How long the login of an account that was begun in the browser may take.",
 	},
 }
 
-func adminKeyTable(name string, list func(*Admin) *[]Token, doc string) table {
-	return table{
-		name: name, form: listed, doc: doc, keys: adminKeyKeys,
-		owner: func(parent any, _ string) (any, bool) {
+func adminKeyTable(name string, list func(*Admin) *[]Token, doc string) schema.Table {
+	return schema.Table{
+		Name: name, Form: schema.Listed, Doc: doc, Keys: adminKeyKeys,
+		Owner: func(parent any, _ string) (any, bool) {
 			tokens := list(parent.(*Admin))
 			*tokens = append(*tokens, Token{})
 			return &(*tokens)[len(*tokens)-1], true
@@ -106,16 +107,16 @@ func adminKeyTable(name string, list func(*Admin) *[]Token, doc string) table {
 	}
 }
 
-var adminKeyKeys = []key{
+var adminKeyKeys = []schema.Key{
 	{
-		name:    "id",
-		binding: to(tokenName, func(t *Token) *string { return &t.Name }),
-		doc:     "Required, and unique among the keys and tokens of the table. It appears in logs.",
+		Name:    "id",
+		Binding: schema.Bind(tokenName, func(t *Token) *string { return &t.Name }),
+		Doc:     "Required, and unique among the keys and tokens of the table. It appears in logs.",
 	},
 	{
-		name:    "key",
-		binding: to(referenced, func(t *Token) *secret.String { return &t.Value }),
-		doc:     "Required. The key itself, of at least 32 characters, is kept elsewhere.",
+		Name:    "key",
+		Binding: schema.Bind(referenced, func(t *Token) *secret.String { return &t.Value }),
+		Doc:     "Required. The key itself, of at least 32 characters, is kept elsewhere.",
 	},
 }
 
@@ -130,104 +131,80 @@ const (
 )
 
 // switchTable is a table without keys, whose presence alone says something.
-func switchTable(name string, field func(*Server) *bool, doc string) table {
-	return table{
-		name: name, owner: part(field), doc: doc,
-		presence: func(owner any) *bool { return owner.(*bool) }, restart: true,
+func switchTable(name string, field func(*Server) *bool, doc string) schema.Table {
+	return schema.Table{
+		Name: name, Owner: schema.Part(field), Doc: doc,
+		Presence: func(owner any) *bool { return owner.(*bool) }, Restart: true,
 	}
 }
 
-var metricsKeys = []key{{
-	name: "bind", restart: true,
-	binding: to(address, func(m *Metrics) *netip.AddrPort { return &m.Bind }),
-	doc:     "Required. The address and port to listen on.",
+var metricsKeys = []schema.Key{{
+	Name: "bind", Restart: true,
+	Binding: schema.Bind(address, func(m *Metrics) *netip.AddrPort { return &m.Bind }),
+	Doc:     "Required. The address and port to listen on.",
 }}
 
-var otelKeys = []key{
+var otelKeys = []schema.Key{
 	{
-		name: "endpoint", restart: true,
-		binding: to(collector, func(o *OTel) **url.URL { return &o.Endpoint }),
-		doc:     "Required. Where the collector is reached; `/v1/traces` is appended.",
+		Name: "endpoint", Restart: true,
+		Binding: schema.Bind(collector, func(o *OTel) **url.URL { return &o.Endpoint }),
+		Doc:     "Required. Where the collector is reached; `/v1/traces` is appended.",
 	},
 	{
-		name: "service_name", def: `"shunt"`, restart: true,
-		binding: to(pattern(`.*\S.*`, "a name"), func(o *OTel) *string { return &o.ServiceName }),
-		doc:     "The name under which the spans are exported.",
+		Name: "service_name", Default: `"shunt"`, Restart: true,
+		Binding: schema.Bind(schema.Pattern(`.*\S.*`, "a name"), func(o *OTel) *string { return &o.ServiceName }),
+		Doc:     "The name under which the spans are exported.",
 	},
 	{
-		name: "sample_ratio", def: `1`, restart: true,
-		binding: to(fraction, func(o *OTel) *float64 { return &o.SampleRatio }),
-		doc:     "The share of the requests that is traced.",
-	},
-}
-
-// networks are CIDRs, with what is IPv4 written as IPv4.
-var networks = kind[[]netip.Prefix]{
-	listShape, `a list of networks, such as ["192.168.0.0/16", "fd00::/8"]`,
-	func(n *node, _ base) ([]netip.Prefix, error) {
-		list := make([]netip.Prefix, 0, len(n.items))
-		for _, item := range n.items {
-			p, err := netip.ParsePrefix(item.text)
-			if err != nil || item.shape != textShape {
-				return nil, errUnexpected
-			}
-			if mapped := p.Bits() - 96; p.Addr().Is4In6() && mapped >= 0 {
-				p = netip.PrefixFrom(p.Addr().Unmap(), mapped)
-			}
-			list = append(list, p.Masked())
-		}
-		return list, nil
+		Name: "sample_ratio", Default: `1`, Restart: true,
+		Binding: schema.Bind(fraction, func(o *OTel) *float64 { return &o.SampleRatio }),
+		Doc:     "The share of the requests that is traced.",
 	},
 }
 
 var headerToken = regexp.MustCompile(`^[a-z0-9_-]+$`)
 
-// headerName is the name of a header for tokens, in lower case. Those that have another meaning are no such names.
-var headerName = kind[string]{
-	textShape, `the name of a header that nothing else uses, such as "x-shunt-token"`,
-	func(n *node, _ base) (string, error) {
-		name := strings.ToLower(n.text)
-		taken := slices.Contains(takenHeaders, name) || strings.HasPrefix(name, "anthropic-") || strings.HasPrefix(name, "x-forwarded-") || strings.Contains(name, "x-api-key") // which Claude Code would take for its own
-		if !headerToken.MatchString(name) || taken {
-			return "", errUnexpected
-		}
-		return name, nil
-	},
-}
+// headerName is the name of a header for tokens, in lower case. A header with another meaning is not allowed.
+var headerName = schema.Text(`the name of a header that nothing else uses, such as "x-shunt-token"`, func(text string, _ schema.Base) (string, error) {
+	name := strings.ToLower(text)
+	taken := slices.Contains(takenHeaders, name) || strings.HasPrefix(name, "anthropic-") || strings.HasPrefix(name, "x-forwarded-") ||
+		strings.Contains(name, "x-api-key") // which Claude Code would take for its own
+	if !headerToken.MatchString(name) || taken {
+		return "", schema.ErrUnexpected
+	}
+	return name, nil
+})
 
 var takenHeaders = []string{
 	"accept", "accept-encoding", "authorization", "connection", "content-encoding", "content-length", "content-type", "cookie", "expect", "forwarded", "host",
 	"origin", "referer", "te", "trailer", "transfer-encoding", "upgrade", "user-agent", "via", "x-api-key", "x-app", "x-claude-code-session-id", "x-csrf-token", "x-real-ip",
 }
 
-var tokenName = pattern(tokenNames, "a name of the characters a-z, A-Z, 0-9, ., _, @ and -")
+var tokenName = schema.Pattern(tokenNames, "a name of the characters a-z, A-Z, 0-9, ., _, @ and -")
 
 const tokenNames = `[A-Za-z0-9._@-]+`
 
 // shortestKey is how many characters a key of the file has at least (ADM-1).
 const shortestKey = 32
 
+const referencedKey = `a reference to where the key is kept, such as "${SHUNT_READ_KEY}" or "${file:/run/secrets/read-key}"`
+
 // referenced is a key that the file refers to and does not hold.
-var referenced = kind[secret.String]{
-	textShape, `a reference to where the key is kept, such as "${SHUNT_READ_KEY}" or "${file:/run/secrets/read-key}"`,
-	func(n *node, _ base) (secret.String, error) {
-		switch {
-		case !n.reference:
-			return secret.String{}, errUnexpected
-		case len(n.text) < shortestKey:
-			return secret.String{}, errors.New("refers to a key of fewer than 32 characters; " + longerToken)
-		case !headerValue.MatchString(n.text):
-			return secret.String{}, errors.New("refers to something with characters that no key has, such as a space or a line break")
-		}
-		return secret.New(n.text), nil
-	},
-}
+var referenced = schema.Reference(referencedKey, func(value string) (secret.String, error) {
+	switch {
+	case len(value) < shortestKey:
+		return secret.String{}, errors.New("refers to a key of fewer than 32 characters; " + longerToken)
+	case !headerValue.MatchString(value):
+		return secret.String{}, errors.New("refers to something with characters that no key has, such as a space or a line break")
+	}
+	return secret.New(value), nil
+})
 
 // collector is where traces are sent.
-var collector = kind[*url.URL]{textShape, `an http or https URL, such as "http://127.0.0.1:4318"`, func(n *node, from base) (*url.URL, error) {
-	u, err := baseURL.parse(n, from)
+var collector = schema.Text(`an http or https URL, such as "http://127.0.0.1:4318"`, func(text string, from schema.Base) (*url.URL, error) {
+	u, err := parseBaseURL(text, from)
 	if err != nil {
-		return nil, errUnexpected
+		return nil, schema.ErrUnexpected
 	}
 	return u, nil
-}}
+})

@@ -1,15 +1,15 @@
 package config
 
-import "strings"
+import "shunt/internal/config/schema"
 
 const modelDoc = "Models that `GET /v1/models` lists before all others and, where they have `upstream_model`, where their requests go. Such a mapping goes before " +
 	"`[[routes]]` and `[[route_prefixes]]`, and those before `default_provider`. A model without it is only listed."
 
 // modelTable is [[models]] (CFG-30).
-var modelTable = table{
-	name: "models", form: listed, owner: modelOwner, keys: modelKeys, doc: modelDoc,
-	tables: []table{{
-		name: "upstream_model", owner: part(func(m *Model) *Model { return m }), free: &targetKey, join: targetOwner, doc: targetDoc,
+var modelTable = schema.Table{
+	Name: "models", Form: schema.Listed, Owner: modelOwner, Keys: modelKeys, Doc: modelDoc,
+	Tables: []schema.Table{{
+		Name: "upstream_model", Owner: schema.Part(func(m *Model) *Model { return m }), Any: &targetKey, Join: targetOwner, Doc: targetDoc,
 	}},
 }
 
@@ -22,36 +22,27 @@ func modelOwner(parent any, _ string) (any, bool) {
 // modelName is how a client or an upstream calls a model.
 var modelName = notBlank("the name of a model")
 
-func notBlank(what string) kind[string] {
-	return kind[string]{textShape, what + ", which is not blank", func(n *node, _ base) (string, error) {
-		if strings.TrimSpace(n.text) == "" {
-			return "", errUnexpected
-		}
-		return n.text, nil
-	}}
-}
-
-var modelKeys = []key{
+var modelKeys = []schema.Key{
 	{
-		name:    "id",
-		binding: to(modelName, func(m *Model) *string { return &m.ID }),
-		doc: "Required: the model as clients call it. Letter case counts. A `[1m]` or `[1M]` at the end of a requested model asks for a long context; it is " +
+		Name:    "id",
+		Binding: schema.Bind(modelName, func(m *Model) *string { return &m.ID }),
+		Doc: "Required: the model as clients call it. Letter case counts. A `[1m]` or `[1M]` at the end of a requested model asks for a long context; it is " +
 			"taken off before shunt looks for the model here or in a route.",
 	},
 	{
-		name:    "display_name",
-		binding: to(pattern(`.*`, "a name to show, in one line"), func(m *Model) *string { return &m.DisplayName }),
-		doc:     "What clients may show instead of the id. Default: the id.",
+		Name:    "display_name",
+		Binding: schema.Bind(schema.Pattern(`.*`, "a name to show, in one line"), func(m *Model) *string { return &m.DisplayName }),
+		Doc:     "What clients may show instead of the id. Default: the id.",
 	},
 }
 
 const targetDoc = "What each upstream or provider calls the model. With `[[upstreams]]` there may be several: they are tried in the order of the `[[upstreams]]`, the next " +
 	"when one is out of quota or fails before it answers. With `[providers.<name>]` there is exactly one."
 
-var targetKey = key{
-	name:    "<name>",
-	binding: to(modelName, func(t *Target) *string { return &t.Model }),
-	doc:     "The name of an upstream or provider, and the model that it is asked for.",
+var targetKey = schema.Key{
+	Name:    "<name>",
+	Binding: schema.Bind(modelName, func(t *Target) *string { return &t.Model }),
+	Doc:     "The name of an upstream or provider, and the model that it is asked for.",
 }
 
 func targetOwner(owner any, name string) any {
@@ -68,21 +59,21 @@ func routeOwner(parent any, _ string) (any, bool) {
 	return &c.Routes[len(c.Routes)-1], true
 }
 
-var routeKeys = []key{
+var routeKeys = []schema.Key{
 	{
-		name:    "model",
-		binding: to(modelName, func(r *Route) *string { return &r.Model }),
-		doc:     "Required: the model as clients call it.",
+		Name:    "model",
+		Binding: schema.Bind(modelName, func(r *Route) *string { return &r.Model }),
+		Doc:     "Required: the model as clients call it.",
 	},
 	{
-		name:    "provider",
-		binding: to(providerName, func(r *Route) *string { return &r.Provider }),
-		doc:     "Required: the provider or upstream that serves it.",
+		Name:    "provider",
+		Binding: schema.Bind(providerName, func(r *Route) *string { return &r.Provider }),
+		Doc:     "Required: the provider or upstream that serves it.",
 	},
 	{
-		name:    "upstream_model",
-		binding: to(modelName, func(r *Route) *string { return &r.UpstreamModel }),
-		doc:     "The model to ask for there. Answers show the client the name that it used. Default: the same.",
+		Name:    "upstream_model",
+		Binding: schema.Bind(modelName, func(r *Route) *string { return &r.UpstreamModel }),
+		Doc:     "The model to ask for there. Answers show the client the name that it used. Default: the same.",
 	},
 }
 
@@ -94,15 +85,15 @@ func prefixOwner(parent any, _ string) (any, bool) {
 	return &c.Prefixes[len(c.Prefixes)-1], true
 }
 
-var prefixKeys = []key{
+var prefixKeys = []schema.Key{
 	{
-		name:    "prefix",
-		binding: to(notBlank("the beginning of models' names"), func(p *Prefix) *string { return &p.Prefix }),
-		doc:     "Required: how the models' names begin.",
+		Name:    "prefix",
+		Binding: schema.Bind(notBlank("the beginning of models' names"), func(p *Prefix) *string { return &p.Prefix }),
+		Doc:     "Required: how the models' names begin.",
 	},
 	{
-		name:    "provider",
-		binding: to(providerName, func(p *Prefix) *string { return &p.Provider }),
-		doc:     "Required: the provider or upstream that serves them, under the names that the client uses.",
+		Name:    "provider",
+		Binding: schema.Bind(providerName, func(p *Prefix) *string { return &p.Provider }),
+		Doc:     "Required: the provider or upstream that serves them, under the names that the client uses.",
 	},
 }

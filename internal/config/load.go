@@ -4,14 +4,20 @@ import (
 	"crypto/sha256"
 	"os"
 	"path/filepath"
-	"strings"
+
+	"shunt/internal/config/schema"
 )
 
 // Options say what a configuration is made of.
 type Options struct {
 	Path string   // the file; empty: none, which is built-in defaults and the environment (CFG-1)
-	Env  []string // as [os.Environ] gives it; of a name given twice the last counts
+	Env  []string // as [os.Environ] returns it; of a name given twice the last counts
+	// Families are the families of accounts that there are.
+	Families []Family
 }
+
+// Environment returns the variables of a list such as [os.Environ] returns. The last of several with one name counts.
+func Environment(list []string) map[string]string { return schema.Environment(list) }
 
 // Load reads and validates a configuration as a whole (CFG-2). The order is defaults, file, environment. On any problem
 // there is no Config and the error is [Problems]; warnings keep nothing from running.
@@ -27,7 +33,7 @@ func Load(o Options) (*Config, []Warning, error) {
 }
 
 func load(o Options, data []byte) (*Config, []Warning, error) {
-	document, problem := parseDocument(data)
+	document, problem := schema.Parse(data)
 	if problem != nil {
 		problem.File = o.Path
 		return nil, nil, Problems{*problem}
@@ -38,17 +44,16 @@ func load(o Options, data []byte) (*Config, []Warning, error) {
 	}
 	l.config.sum = sha256.Sum256(data)
 	l.decode(document)
-	l.override()
+	l.Override(l.config)
 	l.applyPresets()
-	l.notePresence(&schema, "", l.config)
+	l.applyFamilies()
+	l.NotePresence(l.config)
 	l.validate()
-	if len(l.problems) > 0 {
-		l.problems.sort()
-		return nil, nil, l.problems
+	if problems := l.Problems(); len(problems) > 0 {
+		return nil, nil, problems
 	}
 	l.warn()
-	l.warnings.sort()
-	return l.config, l.warnings, nil
+	return l.config, l.Warnings(), nil
 }
 
 // Find names the file to load (CFG-1): path, if it is not empty, or else the first that exists of the usual places. An
@@ -60,7 +65,7 @@ func Find(path string, env []string) (string, error) {
 		}
 		return path, nil
 	}
-	for _, candidate := range usualPlaces(environment(env)) {
+	for _, candidate := range usualPlaces(schema.Environment(env)) {
 		// What cannot be looked at counts as missing: a hardened service manager hides the home directory.
 		if _, err := os.Stat(candidate); err == nil {
 			return candidate, nil
@@ -79,14 +84,4 @@ func usualPlaces(env map[string]string) []string {
 		places = append(places, filepath.Join(home, ".config", "shunt", name))
 	}
 	return append(places, filepath.Join("/etc/shunt", name))
-}
-
-func environment(list []string) map[string]string {
-	env := make(map[string]string, len(list))
-	for _, entry := range list {
-		if name, value, ok := strings.Cut(entry, "="); ok {
-			env[name] = value
-		}
-	}
-	return env
 }

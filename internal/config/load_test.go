@@ -22,6 +22,14 @@ var equal = cmp.Options{
 	cmpopts.IgnoreUnexported(Config{}),
 }
 
+const claudeOAuth Auth = "claude_oauth"
+
+// claude is the family that most tests configure accounts of.
+var claude = []Family{{
+	Name: "claude", Kind: Anthropic, Auth: claudeOAuth, Hosts: []string{"anthropic.com"},
+	Windows: []Window{{"5h", "five-hour window"}, {"7d", "weekly window"}, {"fable", "weekly window of Fable models"}},
+}}
+
 func ptr[T any](v T) *T { return &v }
 
 func write(t *testing.T, content string) string {
@@ -35,7 +43,7 @@ func write(t *testing.T, content string) string {
 
 func mustLoad(t *testing.T, content string, env ...string) *Config {
 	t.Helper()
-	config, _, err := Load(Options{Path: write(t, content), Env: env})
+	config, _, err := Load(Options{Families: claude, Path: write(t, content), Env: env})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +57,7 @@ func TestGoodFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, warnings, err := Load(Options{Path: "testdata/good.toml", Env: []string{
+	got, warnings, err := Load(Options{Families: claude, Path: "testdata/good.toml", Env: []string{
 		"HOME=/home/u", "GATEWAY_HOST=fd00::0:1", "SUBDOMAIN=api", "GATEWAY_KEY=\tsk-gateway\n", "TEAM=dev:t1-of-sixteen-ch, ci:t:2-of-sixteen-c", "BOSS=root:t3-of-sixteen-ch",
 		"READ_KEY=0123456789abcdef0123456789abcdef", "WRITE_KEY=fedcba9876543210fedcba9876543210",
 	}})
@@ -74,8 +82,8 @@ func TestGoodFile(t *testing.T) {
 			Pool: Pool{
 				Present:           true,
 				HardThreshold:     0.95,
-				Thresholds:        Fractions{All: ptr(0.9), FiveHour: ptr(0.8), SevenDay: ptr(0.0), Fable: ptr(1.0)},
-				MaxUtilization:    Fractions{All: ptr(0.99), FiveHour: ptr(0.98), SevenDay: ptr(0.97), Fable: ptr(0.96)},
+				Thresholds:        Fractions{All: ptr(0.9), Windows: map[string]float64{"5h": 0.8, "7d": 0.0, "fable": 1.0}},
+				MaxUtilization:    Fractions{All: ptr(0.99), Windows: map[string]float64{"5h": 0.98, "7d": 0.97, "fable": 0.96}},
 				BurnRateAvoidance: true,
 				ReturnHome:        ReturnWhenCold,
 				CacheTTL:          time.Hour,
@@ -107,13 +115,13 @@ func TestGoodFile(t *testing.T) {
 				BaseURL: &url.URL{Scheme: "https", Host: "api.anthropic.com"},
 			},
 			{
-				Name: "claude", Kind: Anthropic, Auth: ClaudeOAuth, APIKeyHeader: Bearer,
+				Name: "claude", Kind: Anthropic, Auth: claudeOAuth, Family: "claude", APIKeyHeader: Bearer,
 				BaseURL: &url.URL{Scheme: "https", Host: "api.anthropic.com"},
 				Accounts: []Account{
 					{
 						Name: "store-entry", UUID: "0f3c9a52-7a35-4c26-9e0e-9b8d2f1f6a11", OrganizationUUID: "org-1", Priority: -5, Disabled: true,
-						Thresholds:     Fractions{All: ptr(0.5), FiveHour: ptr(1.0), SevenDay: ptr(0.0), Fable: ptr(0.99)},
-						MaxUtilization: Fractions{All: ptr(0.9), FiveHour: ptr(0.8), SevenDay: ptr(0.7), Fable: ptr(0.6)},
+						Thresholds:     Fractions{All: ptr(0.5), Windows: map[string]float64{"5h": 1.0, "7d": 0.0, "fable": 0.99}},
+						MaxUtilization: Fractions{All: ptr(0.9), Windows: map[string]float64{"5h": 0.8, "7d": 0.7, "fable": 0.6}},
 					},
 					{Name: "relative", Priority: 100, Credentials: filepath.Join(dir, "accounts", "one.json")},
 					{Name: "home", Priority: 100, Credentials: "/home/u/.claude/.credentials.json"},
@@ -135,7 +143,7 @@ func TestGoodFile(t *testing.T) {
 
 // CFG-1, CFG-11: without any file there are the built-in defaults and the provider anthropic.
 func TestDefaults(t *testing.T) {
-	got, warnings, err := Load(Options{})
+	got, warnings, err := Load(Options{Families: claude})
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(warnings, err)
 	}
@@ -172,7 +180,7 @@ func TestDefaults(t *testing.T) {
 // CFG-11: a file that sets some keys of the built-in provider keeps the others.
 func TestBuiltInKeepsItsOtherKeys(t *testing.T) {
 	p, ok := mustLoad(t, "[providers.anthropic]\nauth = 'claude_oauth'").Provider("anthropic")
-	if !ok || p.Auth != ClaudeOAuth || p.BaseURL.String() != "https://api.anthropic.com" || p.Accounts != nil {
+	if !ok || p.Auth != claudeOAuth || p.BaseURL.String() != "https://api.anthropic.com" || p.Accounts != nil {
 		t.Errorf("anthropic = %+v", p)
 	}
 }
@@ -199,8 +207,9 @@ func TestPoolTableIsPresent(t *testing.T) {
 	for content, present := range map[string]bool{
 		"": false, "[server]\n[server.limits]": false, "[server.pool]": true, "server.pool = {}": true, "[server.pool]\nhard_threshold = 0.98": true,
 	} {
-		if got := mustLoad(t, content).Server.Pool; got != (Pool{Present: present, HardThreshold: 0.98, ReturnHome: ReturnAlways, CacheTTL: 5 * time.Minute}) {
-			t.Errorf("%q: %+v", content, got)
+		want := Pool{Present: present, HardThreshold: 0.98, ReturnHome: ReturnAlways, CacheTTL: 5 * time.Minute}
+		if diff := cmp.Diff(want, mustLoad(t, content).Server.Pool); diff != "" {
+			t.Errorf("%q: -want +got:\n%s", content, diff)
 		}
 	}
 	if got := mustLoad(t, "", "SHUNT_SERVER__POOL__RAMP_INITIAL_CONCURRENCY=3").Server.Pool; !got.Present || got.RampInitialConcurrency != 3 {
@@ -217,80 +226,6 @@ func TestUsageRefresh(t *testing.T) {
 			t.Errorf("%s: %v, want %v", written, got, want)
 		}
 	}
-}
-
-// What cannot be read as a file says why, and how large one may be.
-func TestUnreadableFiles(t *testing.T) {
-	dir := t.TempDir()
-	loop := filepath.Join(dir, "loop.toml")
-	if err := os.Symlink(loop, loop); err != nil {
-		t.Fatal(err)
-	}
-	for file, want := range map[string]string{
-		filepath.Join(dir, "none.toml"): "does not exist",
-		dir:                             "is a directory; name a file",
-		loop:                            "cannot be read: too many levels of symbolic links",
-		os.DevNull:                      "is not a regular file",
-		write(t, strings.Repeat("#\n", maxFile/2)+"#"): "is larger than 1048576 bytes",
-	} {
-		_, _, err := Load(Options{Path: file})
-		if got := err.Error(); got != file+": "+want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-	}
-	if _, _, err := Load(Options{Path: write(t, strings.Repeat("#\n", maxFile/2))}); err != nil {
-		t.Errorf("the largest file: %v", err)
-	}
-}
-
-// CFG-1: the file that is named, or the first of the usual places, or none.
-func TestFind(t *testing.T) {
-	home, xdg := t.TempDir(), t.TempDir()
-	t.Chdir(t.TempDir())
-	env := []string{"HOME=" + home}
-	find := func(path string, env ...string) string {
-		t.Helper()
-		found, err := Find(path, env)
-		if err != nil {
-			return err.Error()
-		}
-		return found
-	}
-	expect := func(got, want string) {
-		t.Helper()
-		if got != want {
-			t.Errorf("found %q, want %q", got, want)
-		}
-	}
-	create := func(file string) string {
-		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return file
-	}
-	last := "" // unless shunt is installed on this machine
-	if _, err := os.Stat("/etc/shunt/shunt.toml"); err == nil {
-		last = "/etc/shunt/shunt.toml"
-	}
-
-	expect(find("", env...), last)
-	expect(find(""), last)
-	expect(find("other.toml", env...), "other.toml: does not exist")
-
-	inHome := create(filepath.Join(home, ".config", "shunt", "shunt.toml"))
-	expect(find("", env...), inHome)
-	expect(find("", "HOME="+home, "XDG_CONFIG_HOME=relative"), inHome)
-	expect(find("", "HOME="+home, "XDG_CONFIG_HOME="+xdg), last)
-	inXDG := create(filepath.Join(xdg, "shunt", "shunt.toml"))
-	expect(find("", "HOME="+home, "XDG_CONFIG_HOME="+xdg), inXDG)
-	create("shunt.toml")
-	expect(find("", "HOME="+home, "XDG_CONFIG_HOME="+xdg), "./shunt.toml")
-	create("other.toml")
-	expect(find("other.toml", env...), "other.toml")
 }
 
 // The starter file passes as it is, anywhere; and every line of it that is a comment only to be uncommented is right too.

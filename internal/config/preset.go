@@ -25,6 +25,14 @@ var presets = []preset{
 	{name: "vercel", kind: Anthropic, baseURL: "https://ai-gateway.vercel.sh", auth: APIKey, keyEnv: "AI_GATEWAY_API_KEY", keyHeader: XAPIKey},
 }
 
+// ownHeaders are the providers that take API keys only in a header of their own.
+var ownHeaders = []struct {
+	domain, title, written string
+	header                 KeyHeader
+}{
+	{"anthropic.com", "Anthropic", "x-api-key", XAPIKey},
+}
+
 func presetNames() []string {
 	names := make([]string, len(presets))
 	for i, p := range presets {

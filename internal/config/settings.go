@@ -1,36 +1,38 @@
 package config
 
+import "shunt/internal/config/schema"
+
 // settings are where those of one provider stand. The two forms of declaring one differ in that, and in what the keys are called.
 type settings struct {
-	self, name, preset, kind, baseURL, authTable, auth, keyEnv, keyHeader, account, accounts spot
+	self, name, preset, kind, baseURL, authTable, auth, keyEnv, keyHeader, account, accounts schema.Spot
 }
 
 func (l *loader) settings(provider int) settings {
 	if !l.config.ordered {
-		in := spot{table: "providers." + segment(l.config.Providers[provider].Name)}
+		in := schema.At("providers." + schema.Segment(l.config.Providers[provider].Name))
 		return settings{
-			self: in, kind: in.of("kind"), baseURL: in.of("base_url"), authTable: in.of("auth"), auth: in.of("auth"),
-			keyEnv: in.of("api_key_env"), keyHeader: in.of("api_key_header"), accounts: in.of("accounts"),
+			self: in, kind: in.Of("kind"), baseURL: in.Of("base_url"), authTable: in.Of("auth"), auth: in.Of("auth"),
+			keyEnv: in.Of("api_key_env"), keyHeader: in.Of("api_key_header"), accounts: in.Of("accounts"),
 		}
 	}
-	in := spot{key: "upstreams"}.item(provider)
-	auth := in.of("auth").below()
+	in := schema.At("").Of("upstreams").Item(provider)
+	auth := in.Of("auth").Table()
 	return settings{
-		self: in, name: in.of("name"), preset: in.of("provider"), kind: in.of("kind"), baseURL: in.of("base_url"), authTable: in.of("auth"), auth: auth.of("mode"),
-		keyEnv: auth.of("env"), keyHeader: auth.of("header"), account: auth.of("account"), accounts: auth.of("accounts"),
+		self: in, name: in.Of("name"), preset: in.Of("provider"), kind: in.Of("kind"), baseURL: in.Of("base_url"), authTable: in.Of("auth"), auth: auth.Of("mode"),
+		keyEnv: auth.Of("env"), keyHeader: auth.Of("header"), account: auth.Of("account"), accounts: auth.Of("accounts"),
 	}
 }
 
 // accountSpot is a key of one of a provider's accounts. A pool of one has no other key than its name.
-func (l *loader) accountSpot(provider, account int, key string) spot {
+func (l *loader) accountSpot(provider, account int, key string) schema.Spot {
 	s := l.settings(provider)
-	if l.config.ordered && l.written(s.account) {
+	if l.config.ordered && l.Written(s.account) {
 		return s.account
 	}
-	return s.accounts.item(account).of(key)
+	return s.accounts.Item(account).Of(key)
 }
 
 // authKnown reports whether what a provider's Auth says can be relied on.
 func (l *loader) authKnown(s settings) bool {
-	return !l.failed(s.auth) && !l.failed(s.authTable) && (!l.config.ordered || l.written(s.auth) || !l.failed(s.preset))
+	return !l.Failed(s.auth) && !l.Failed(s.authTable) && (!l.config.ordered || l.Written(s.auth) || !l.Failed(s.preset))
 }

@@ -13,7 +13,7 @@ import (
 // CFG-20 to CFG-23, CFG-30, CFG-31: upstreams in the order of the file, each with what its preset says and it does not; models with
 // their upstreams in that order. No account is looked for, and to name one in several upstreams is nothing to warn of.
 func TestUpstreams(t *testing.T) {
-	config, warnings, err := Load(Options{Path: "testdata/upstreams.toml", Env: []string{
+	config, warnings, err := Load(Options{Families: claude, Path: "testdata/upstreams.toml", Env: []string{
 		"PAID_KEY=sk-paid", "MOONSHOT_API_KEY=sk-kimi", "OTHER_KEY=sk-other",
 	}})
 	if err != nil || len(warnings) > 0 {
@@ -22,9 +22,9 @@ func TestUpstreams(t *testing.T) {
 	anthropic := &url.URL{Scheme: "https", Host: "api.anthropic.com"}
 	kimi := &url.URL{Scheme: "https", Host: "api.moonshot.ai", Path: "/anthropic"}
 	providers := []Provider{
-		{Name: "pool", Preset: "anthropic", BaseURL: anthropic, Auth: ClaudeOAuth},
-		{Name: "one", Preset: "anthropic", BaseURL: anthropic, Auth: ClaudeOAuth, Accounts: []Account{{Name: "primary", Priority: 100}}},
-		{Name: "a_few-3", Preset: "anthropic", BaseURL: anthropic, Auth: ClaudeOAuth, Accounts: []Account{
+		{Name: "pool", Preset: "anthropic", BaseURL: anthropic, Auth: claudeOAuth, Family: "claude"},
+		{Name: "one", Preset: "anthropic", BaseURL: anthropic, Auth: claudeOAuth, Family: "claude", Accounts: []Account{{Name: "primary", Priority: 100}}},
+		{Name: "a_few-3", Preset: "anthropic", BaseURL: anthropic, Auth: claudeOAuth, Family: "claude", Accounts: []Account{
 			{Name: "primary", Priority: 100},
 			{Name: "ci", Priority: 100, TokenEnv: "CI_TOKEN", UUID: "1"},
 			{Name: "spare", Priority: 200, MaxUtilization: Fractions{All: ptr(0.5)}},
@@ -175,10 +175,10 @@ func TestUpstreamEnvironment(t *testing.T) {
 func TestBadUpstreamEnvironment(t *testing.T) {
 	for _, c := range []struct{ variable, want string }{
 		{"SHUNT_UPSTREAMS__CLAUD__BASE_URL=hush", "SHUNT_UPSTREAMS__CLAUD__BASE_URL: unknown key; did you mean SHUNT_UPSTREAMS__CLAUDE__BASE_URL?"},
-		{"SHUNT_UPSTREAMS__OTHER__BASE_URL=hush", "SHUNT_UPSTREAMS__OTHER__BASE_URL: unknown key; a variable can set a key that the reference lists, of a provider that is built in or in the file"},
-		{"SHUNT_PROVIDERS__CLAUDE__BASE_URL=hush", "SHUNT_PROVIDERS__CLAUDE__BASE_URL: unknown key; a variable can set a key that the reference lists, of a provider that is built in or in the file"},
-		{"SHUNT_PROVIDERS__ANTHROPIC__BASE_URL=hush", "SHUNT_PROVIDERS__ANTHROPIC__BASE_URL: unknown key; a variable can set a key that the reference lists, of a provider that is built in or in the file"},
-		{"SHUNT_UPSTREAMS__A_B__PROVIDER=hush", "SHUNT_UPSTREAMS__A_B__PROVIDER: could mean more than one provider; rename one of them or set the key in the file"},
+		{"SHUNT_UPSTREAMS__OTHER__BASE_URL=hush", "SHUNT_UPSTREAMS__OTHER__BASE_URL: unknown key; a variable can set only a key that the reference lists, in a table that is built in or in the file"},
+		{"SHUNT_PROVIDERS__CLAUDE__BASE_URL=hush", "SHUNT_PROVIDERS__CLAUDE__BASE_URL: unknown key; a variable can set only a key that the reference lists, in a table that is built in or in the file"},
+		{"SHUNT_PROVIDERS__ANTHROPIC__BASE_URL=hush", "SHUNT_PROVIDERS__ANTHROPIC__BASE_URL: unknown key; a variable can set only a key that the reference lists, in a table that is built in or in the file"},
+		{"SHUNT_UPSTREAMS__A_B__PROVIDER=hush", "SHUNT_UPSTREAMS__A_B__PROVIDER: could set the key of more than one table; rename one of them or set the key in the file"},
 		{"SHUNT_UPSTREAMS__CLAUDE__AUTH__ACCOUNTS=hush", "SHUNT_UPSTREAMS__CLAUDE__AUTH__ACCOUNTS: upstreams.auth.accounts is a list, which only the file can set"},
 		{"SHUNT_MODELS__M__ID=hush", "SHUNT_MODELS__M__ID: models is a list, which only the file can set"},
 		{"SHUNT_ROUTES__0__MODEL=hush", "SHUNT_ROUTES__0__MODEL: routes is a list, which only the file can set"},
@@ -192,7 +192,7 @@ func TestBadUpstreamEnvironment(t *testing.T) {
 			`shunt.toml:21: models.upstream_model.claude: is no provider; there is other, my-key, a-b, a_b`},
 	} {
 		file := write(t, upstreamsFile)
-		_, _, err := Load(Options{Path: file, Env: []string{c.variable, "KEY=key"}})
+		_, _, err := Load(Options{Families: claude, Path: file, Env: []string{c.variable, "KEY=key"}})
 		if err == nil || strings.ReplaceAll(err.Error(), file, "shunt.toml") != c.want {
 			t.Errorf("%s\ngot  %v\nwant %s", c.variable, err, c.want)
 		}

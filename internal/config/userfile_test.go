@@ -31,7 +31,7 @@ func TestTokensFile(t *testing.T) {
 		if err := os.Chmod(dir, c.dir); err != nil {
 			t.Fatal(err)
 		}
-		config, warnings, err := Load(Options{Path: file})
+		config, warnings, err := Load(Options{Families: claude, Path: file})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"shunt/internal/config/schema"
 	"shunt/internal/secret"
 )
 
@@ -24,36 +25,36 @@ func (l *loader) validate() {
 }
 
 func (l *loader) validateDefaultProvider() {
-	at := spot{table: "server"}.of("default_provider")
+	at := schema.At("server").Of("default_provider")
 	name := l.config.Server.DefaultProvider
-	if l.config.ordered && !l.written(at) && l.unknownProvider(name) != "" {
-		l.report(at, fmt.Sprintf("is not set, and the default, %q, is none of the upstreams; name one", name))
+	if l.config.ordered && !l.Written(at) && l.unknownProvider(name) != "" {
+		l.Report(at, fmt.Sprintf("is not set, and the default, %q, is none of the upstreams; name one", name))
 		return
 	}
 	l.checkReference(at, name)
 }
 
 // checkReference reports a key that names a provider which does not exist.
-func (l *loader) checkReference(at spot, name string) {
-	if message := l.unknownProvider(name); message != "" && !l.failed(at) {
-		l.fail(at, "names a provider that does not exist; "+message)
+func (l *loader) checkReference(at schema.Spot, name string) {
+	if message := l.unknownProvider(name); message != "" && !l.Failed(at) {
+		l.Fail(at, "names a provider that does not exist; "+message)
 	}
 }
 
 // unknownProvider says what could be meant by a name that is no provider's; it is empty if the name is one's, or if not all
 // names are known.
 func (l *loader) unknownProvider(name string) string {
-	if l.failed(spot{key: "upstreams"}) || l.failed(spot{key: "providers"}) {
+	if l.Failed(schema.At("").Of("upstreams")) || l.Failed(schema.At("").Of("providers")) {
 		return ""
 	}
 	var names []string
 	for i, p := range l.config.Providers {
-		if p.Name == name || l.config.ordered && l.failed(l.settings(i).name) {
+		if p.Name == name || l.config.ordered && l.Failed(l.settings(i).name) {
 			return ""
 		}
 		names = append(names, p.Name)
 	}
-	if near, ok := nearest(name, names); ok {
+	if near, ok := schema.Nearest(name, names); ok {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return "there is " + strings.Join(names, ", ")
@@ -64,21 +65,30 @@ func (l *loader) validateProvider(index int) {
 	authKnown := l.authKnown(s)
 
 	switch {
-	case l.failed(s.baseURL):
-	case p.BaseURL == nil && !l.failed(s.preset):
-		l.fail(s.baseURL, `is missing; write where the provider is reached, such as base_url = "https://api.example.com"`)
+	case l.Failed(s.baseURL):
+	case p.BaseURL == nil && !l.Failed(s.preset):
+		l.Fail(s.baseURL, `is missing; write where the provider is reached, such as base_url = "https://api.example.com"`)
 	case p.BaseURL != nil && p.Pool() && authKnown:
-		if err := checkPoolURL(p.BaseURL); err != nil {
-			l.fail(s.baseURL, err.Error())
-		}
+		l.validatePool(p, s)
 	}
-	if p.Auth == APIKey && authKnown && !l.failed(s.keyEnv) {
+	if p.Auth == APIKey && authKnown && !l.Failed(s.keyEnv) {
 		l.resolveAPIKey(p, s)
 	}
-	if l.written(s.accounts) && !p.Pool() && authKnown {
-		l.report(s.accounts, fmt.Sprintf(`belongs to a pool; write %s = "claude_oauth" or remove it`, s.auth.key))
+	if l.Written(s.accounts) && !p.Pool() && authKnown {
+		l.Report(s.accounts, "belongs to a pool; write "+l.families.mode(s.auth.Key())+" or remove it")
 	}
 	l.validateAccounts(index)
+}
+
+// validatePool wants the protocol of the family, and a host that may receive its tokens (CFG-41).
+func (l *loader) validatePool(p *Provider, s settings) {
+	family, _ := l.families.pool(p.Auth)
+	if p.Kind != family.Kind && !l.Failed(s.kind) {
+		l.Report(s.kind, fmt.Sprintf("must be %q, because %s = %q pools accounts of that kind", family.Kind, s.auth.Key(), p.Auth))
+	}
+	if err := family.checkURL(p.BaseURL); err != nil {
+		l.Fail(s.baseURL, err.Error())
+	}
 }
 
 // variableTitle names a variable only if it looks like one, since it may be the secret itself, written in the wrong place.
@@ -92,7 +102,7 @@ func variableTitle(name string) string {
 // resolveAPIKey reads the variable that holds the key.
 func (l *loader) resolveAPIKey(p *Provider, s settings) {
 	if p.APIKeyEnv == "" {
-		l.report(s.auth, fmt.Sprintf(`"api_key" needs %s, the name of the environment variable that holds the key`, s.keyEnv.key))
+		l.Report(s.auth, fmt.Sprintf(`"api_key" needs %s, the name of the environment variable that holds the key`, s.keyEnv.Key()))
 		return
 	}
 	name := variableTitle(p.APIKeyEnv)
@@ -100,11 +110,11 @@ func (l *loader) resolveAPIKey(p *Provider, s settings) {
 	value = strings.TrimSpace(value)
 	switch {
 	case !ok:
-		l.fail(s.keyEnv, name+" is not set; set it to the key or name another")
+		l.Fail(s.keyEnv, name+" is not set; set it to the key or name another")
 	case value == "":
-		l.fail(s.keyEnv, name+" is empty; set it to the key or name another")
+		l.Fail(s.keyEnv, name+" is empty; set it to the key or name another")
 	case !headerValue.MatchString(value):
-		l.fail(s.keyEnv, name+" holds characters that no key has, such as a space or a line break")
+		l.Fail(s.keyEnv, name+" holds characters that no key has, such as a space or a line break")
 	default:
 		p.APIKey = secret.New(value)
 	}
@@ -116,25 +126,25 @@ var (
 )
 
 func (l *loader) validateAccounts(provider int) {
-	if s := l.settings(provider); l.failed(s.accounts) || l.config.ordered && l.written(s.account) {
+	if s := l.settings(provider); l.Failed(s.accounts) || l.config.ordered && l.Written(s.account) {
 		return // of account, all that can be wrong is its name
 	}
 	used := map[string]int{}
 	for i, a := range l.config.Providers[provider].Accounts {
-		key := func(name string) spot { return l.accountSpot(provider, i, name) }
-		if at := key("name"); !l.failed(at) {
+		key := func(name string) schema.Spot { return l.accountSpot(provider, i, name) }
+		if at := key("name"); !l.Failed(at) {
 			first, dup := used[a.Name]
 			switch {
 			case a.Name == "":
-				l.fail(at, `is missing; write name = "..." with the characters a-z, 0-9 and -`)
+				l.Fail(at, `is missing; write name = "..." with the characters a-z, 0-9 and -`)
 			case dup:
-				l.fail(at, "is also the name of the account in line "+strconv.Itoa(first)+"; names are unique in a provider")
+				l.Fail(at, "is also the name of the account in line "+strconv.Itoa(first)+"; names are unique in a provider")
 			default:
-				used[a.Name] = l.places[key("")].line
+				used[a.Name] = l.Line(key(""))
 			}
 		}
-		if l.written(key("credentials")) && l.written(key("token_env")) {
-			l.report(key("token_env"), "cannot stand beside credentials; an account has one credential, so remove one of the two")
+		if l.Written(key("credentials")) && l.Written(key("token_env")) {
+			l.Report(key("token_env"), "cannot stand beside credentials; an account has one credential, so remove one of the two")
 		}
 	}
 }

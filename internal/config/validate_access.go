@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"shunt/internal/config/schema"
 	"shunt/internal/hosts"
 	"shunt/internal/secret"
 	"shunt/internal/userfile"
@@ -21,43 +22,43 @@ func (l *loader) validateAccess() {
 		l.resolveAdmin(&server.Admin)
 	}
 	if server.Usage && !server.Clients.Present {
-		l.report(spot{table: "server.usage"}, "needs [server.auth], since it answers holders of a client token only")
+		l.Report(schema.At("server.usage"), "needs [server.auth], since it answers holders of a client token only")
 	}
-	bind := spot{table: "server", key: "bind"}
-	if server.OAuthUsage && !server.Clients.Present && !server.Bind.Addr().IsLoopback() && !l.failed(bind) {
-		l.report(spot{table: "server.oauth_usage"}, "needs [server.auth], since server.bind is no loopback address")
+	bind := schema.At("server").Of("bind")
+	if server.OAuthUsage && !server.Clients.Present && !server.Bind.Addr().IsLoopback() && !l.Failed(bind) {
+		l.Report(schema.At("server.oauth_usage"), "needs [server.auth], since server.bind is no loopback address")
 	}
-	if server.OAuthUsage && !l.failed(bind) {
+	if server.OAuthUsage && !l.Failed(bind) {
 		l.validateNoLoop()
 	}
-	l.wants(server.Metrics.Present && !server.Metrics.Bind.IsValid(), spot{table: "server.metrics"}.of("bind"), `is missing; write an address and a port, such as bind = "127.0.0.1:9464"`)
-	l.wants(l.config.OTel.Present && l.config.OTel.Endpoint == nil, spot{table: "otel"}.of("endpoint"), `is missing; write where the collector is, such as endpoint = "http://127.0.0.1:4318"`)
+	l.wants(server.Metrics.Present && !server.Metrics.Bind.IsValid(), schema.At("server.metrics").Of("bind"), `is missing; write an address and a port, such as bind = "127.0.0.1:9464"`)
+	l.wants(l.config.OTel.Present && l.config.OTel.Endpoint == nil, schema.At("otel").Of("endpoint"), `is missing; write where the collector is, such as endpoint = "http://127.0.0.1:4318"`)
 }
 
 // wants reports a key that is missing, unless it is there and no good.
-func (l *loader) wants(missing bool, at spot, message string) {
-	if missing && !l.failed(at) {
-		l.fail(at, message)
+func (l *loader) wants(missing bool, at schema.Spot, message string) {
+	if missing && !l.Failed(at) {
+		l.Fail(at, message)
 	}
 }
 
 func (l *loader) resolveClients(c *Clients) {
-	at := spot{table: "server.auth"}.of("tokens_env")
-	if l.failed(at) {
+	at := schema.At("server.auth").Of("tokens_env")
+	if l.Failed(at) {
 		return
 	}
 	text, ok := l.env[c.TokensEnv]
 	if !ok || strings.TrimSpace(text) == "" {
-		l.fail(at, variableTitle(c.TokensEnv)+" is not set or empty, so nobody could get in; set it to name:token pairs, or remove [server.auth]")
+		l.Fail(at, variableTitle(c.TokensEnv)+" is not set or empty, so nobody could get in; set it to name:token pairs, or remove [server.auth]")
 		return
 	}
 	var err error
 	if c.Tokens, err = pairs(text); err != nil {
-		l.fail(at, fmt.Sprintf("%s %v", variableTitle(c.TokensEnv), err))
+		l.Fail(at, fmt.Sprintf("%s %v", variableTitle(c.TokensEnv), err))
 	}
 	for _, t := range c.Tokens {
 		if len(t.Value.Reveal()) < shortestToken {
-			l.warning(at, fmt.Sprintf("the token of %q has fewer than %d characters and could be guessed; %s", t.Name, shortestToken, longerToken))
+			l.Warn(at, fmt.Sprintf("the token of %q has fewer than %d characters and could be guessed; %s", t.Name, shortestToken, longerToken))
 		}
 	}
 }
@@ -68,39 +69,39 @@ const shortestToken = 16
 const longerToken = "make a longer one, as with `openssl rand -hex 32`"
 
 func (l *loader) resolveAdmin(a *Admin) {
-	in := spot{table: "server.admin"}
-	fromEnv, fromFile := in.of("tokens_env"), in.of("tokens_file")
-	known := !l.failed(fromEnv) && !l.failed(fromFile)
-	add := func(at spot, title, text string) {
+	in := schema.At("server.admin")
+	fromEnv, fromFile := in.Of("tokens_env"), in.Of("tokens_file")
+	known := !l.Failed(fromEnv) && !l.Failed(fromFile)
+	add := func(at schema.Spot, title, text string) {
 		tokens, err := pairs(text)
 		if err != nil {
-			l.fail(at, fmt.Sprintf("%s %v", title, err))
+			l.Fail(at, fmt.Sprintf("%s %v", title, err))
 			known = false
 		}
 		for _, t := range tokens {
 			if len(t.Value.Reveal()) < shortestToken {
-				l.fail(at, fmt.Sprintf("%s has a token for %q of fewer than %d characters, which could be guessed; %s", title, t.Name, shortestToken, longerToken))
+				l.Fail(at, fmt.Sprintf("%s has a token for %q of fewer than %d characters, which could be guessed; %s", title, t.Name, shortestToken, longerToken))
 			}
 		}
 		a.Tokens = append(a.Tokens, tokens...)
 	}
-	if text := l.env[a.TokensEnv]; strings.TrimSpace(text) != "" && !l.failed(fromEnv) {
+	if text := l.env[a.TokensEnv]; strings.TrimSpace(text) != "" && !l.Failed(fromEnv) {
 		add(fromEnv, variableTitle(a.TokensEnv), text)
 	}
 	if a.TokensFile != "" {
 		if data, err := readFile(a.TokensFile); err != nil {
-			l.fail(fromFile, fmt.Sprintf("the file %v", err))
+			l.Fail(fromFile, fmt.Sprintf("the file %v", err))
 			known = false
 		} else {
 			add(fromFile, "the file", strings.Join(strings.FieldsFunc(string(data), isNewline), ","))
 			for _, exposure := range userfile.Exposures(a.TokensFile) {
-				l.warning(fromFile, exposure.String()) // TOK-8b
+				l.Warn(fromFile, exposure.String()) // TOK-8b
 			}
 		}
 	}
 	l.validateAdminKeys(a)
 	if len(a.Tokens)+len(a.ReadKeys)+len(a.WriteKeys) == 0 && known {
-		l.fail(fromEnv, variableTitle(a.TokensEnv)+" is not set or empty, and there is no other credential, so nobody could get in; "+
+		l.Fail(fromEnv, variableTitle(a.TokensEnv)+" is not set or empty, and there is no other credential, so nobody could get in; "+
 			"set it to name:token pairs, write tokens_file, read_keys or write_keys, or remove [server.admin]")
 	}
 	if known {
@@ -118,12 +119,12 @@ func (l *loader) validateAdminKeys(a *Admin) {
 	}
 	check := func(list string, tokens []Token) {
 		for i, t := range tokens {
-			at := spot{table: "server.admin", key: list}.item(i)
-			id, key := at.of("id"), at.of("key")
+			at := schema.At("server.admin").Of(list).Item(i)
+			id, key := at.Of("id"), at.Of("key")
 			l.wants(t.Name == "", id, `is missing; write id = "..."`)
-			l.wants(t.Value.IsZero(), key, "is missing; write "+referenced.expect)
+			l.wants(t.Value.IsZero(), key, "is missing; write "+referencedKey)
 			if used[t.Name] && t.Name != "" {
-				l.fail(id, "is also the name of another key or token of [server.admin]; names are unique")
+				l.Fail(id, "is also the name of another key or token of [server.admin]; names are unique")
 			}
 			used[t.Name] = true
 		}
@@ -133,7 +134,7 @@ func (l *loader) validateAdminKeys(a *Admin) {
 }
 
 // validateApart keeps a client's token from opening the admin surface (ADM-1).
-func (l *loader) validateApart(at spot, a *Admin) {
+func (l *loader) validateApart(at schema.Spot, a *Admin) {
 	clients := map[secret.String]bool{}
 	for _, t := range l.config.Server.Clients.Tokens {
 		clients[t.Value] = true
@@ -141,7 +142,7 @@ func (l *loader) validateApart(at spot, a *Admin) {
 	names := map[string]bool{}
 	for _, t := range a.Tokens {
 		if names[t.Name] {
-			l.fail(at, "tokens_env and tokens_file have a token of the same name; names are unique")
+			l.Fail(at, "tokens_env and tokens_file have a token of the same name; names are unique")
 			return
 		}
 		names[t.Name] = true
@@ -149,7 +150,7 @@ func (l *loader) validateApart(at spot, a *Admin) {
 	for _, list := range [][]Token{a.Tokens, a.ReadKeys, a.WriteKeys} {
 		for _, t := range list {
 			if clients[t.Value] {
-				l.fail(at, "has a credential that is also a token of [server.auth]; a client's token must not open it, so make another")
+				l.Fail(at, "has a credential that is also a token of [server.auth]; a client's token must not open it, so make another")
 				return
 			}
 		}
@@ -161,12 +162,12 @@ func (l *loader) validateNoLoop() {
 	bind := l.config.Server.Bind
 	for i := range l.config.Providers {
 		p, s := &l.config.Providers[i], l.settings(i)
-		if !p.Pool() || p.BaseURL == nil || l.failed(s.baseURL) || !l.authKnown(s) {
+		if !p.Pool() || p.BaseURL == nil || l.Failed(s.baseURL) || !l.authKnown(s) {
 			continue
 		}
 		host := p.BaseURL.Hostname()
 		if portOf(p.BaseURL) == fmt.Sprint(bind.Port()) && (hosts.IsLoopback(host) || host == bind.Addr().String()) {
-			l.fail(s.baseURL, "is this gateway's own address, so with [server.oauth_usage] it would read its own answer as the provider's; name the provider, or remove one of the two")
+			l.Fail(s.baseURL, "is this gateway's own address, so with [server.oauth_usage] it would read its own answer as the provider's; name the provider, or remove one of the two")
 		}
 	}
 }

@@ -4,38 +4,40 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+
+	"shunt/internal/config/schema"
 )
 
 // validateModels checks [[models]] (CFG-30, CFG-32) and brings the targets of each model into the order of the upstreams.
 func (l *loader) validateModels() {
 	for i := range l.config.Models {
 		m, in := &l.config.Models[i], modelSpot(i)
-		l.missing(in.of("id"), m.ID, `write id = "..." as clients call the model`)
+		l.missing(in.Of("id"), m.ID, `write id = "..." as clients call the model`)
 		if !l.mapped(i) {
 			continue
 		}
-		if at := in.of("id"); unmarked(m.ID) != m.ID {
-			l.report(at, "ends in a long-context mark, which is taken off every model before it is looked for; write it without, and it serves both")
+		if at := in.Of("id"); unmarked(m.ID) != m.ID {
+			l.Report(at, "ends in a long-context mark, which is taken off every model before it is looked for; write it without, and it serves both")
 		}
-		l.validateTargets(m, in.of("upstream_model"))
+		l.validateTargets(m, in.Of("upstream_model"))
 	}
 	l.validateModelIDs()
 }
 
-func (l *loader) validateTargets(m *Model, at spot) {
-	if l.failed(at) {
+func (l *loader) validateTargets(m *Model, at schema.Spot) {
+	if l.Failed(at) {
 		return
 	}
 	switch {
 	case len(m.Upstreams) == 0:
-		l.report(at, "is empty; write the name of an upstream and the model to ask for there, or remove it")
-	case len(m.Upstreams) > 1 && !l.config.ordered && !l.failed(spot{key: "upstreams"}):
-		l.report(at, "maps the model to several providers, which have no order; declare them as [[upstreams]]")
+		l.Report(at, "is empty; write the name of an upstream and the model to ask for there, or remove it")
+	case len(m.Upstreams) > 1 && !l.config.ordered && !l.Failed(schema.At("").Of("upstreams")):
+		l.Report(at, "maps the model to several providers, which have no order; declare them as [[upstreams]]")
 	}
 	for _, t := range m.Upstreams {
-		key := at.below().of(segment(t.Upstream))
+		key := at.Table().Of(schema.Segment(t.Upstream))
 		if message := l.unknownProvider(t.Upstream); message != "" {
-			l.fail(key, "is no provider; "+message)
+			l.Fail(key, "is no provider; "+message)
 		}
 	}
 	order := func(t Target) int {
@@ -55,7 +57,7 @@ func (l *loader) validateModelIDs() {
 	}
 	for i, m := range l.config.Models {
 		if at := first[m.ID]; m.ID != "" && at != i && anyMapped[m.ID] {
-			l.report(modelSpot(i).of("id"), "is also the id of the model in line "+l.line(modelSpot(at))+
+			l.Report(modelSpot(i).Of("id"), "is also the id of the model in line "+l.line(modelSpot(at))+
 				"; a model with upstream_model is there once")
 		}
 	}
@@ -71,39 +73,39 @@ func (l *loader) validateRoutes() {
 	}
 	for i, r := range l.config.Routes {
 		in := routeSpot(i)
-		l.missing(in.of("model"), r.Model, `write model = "..." as clients call it`)
+		l.missing(in.Of("model"), r.Model, `write model = "..." as clients call it`)
 		if at, ok := mapped[r.Model]; ok && r.Model != "" {
-			l.report(in.of("model"), "is mapped by [[models]] in line "+l.line(modelSpot(at))+", which goes before every route; remove one of the two")
+			l.Report(in.Of("model"), "is mapped by [[models]] in line "+l.line(modelSpot(at))+", which goes before every route; remove one of the two")
 		}
-		l.validateRouteProvider(in.of("provider"), r.Provider)
+		l.validateRouteProvider(in.Of("provider"), r.Provider)
 	}
 	for i, p := range l.config.Prefixes {
 		in := prefixSpot(i)
-		l.missing(in.of("prefix"), p.Prefix, `write prefix = "..." as the models' names begin`)
-		l.validateRouteProvider(in.of("provider"), p.Provider)
+		l.missing(in.Of("prefix"), p.Prefix, `write prefix = "..." as the models' names begin`)
+		l.validateRouteProvider(in.Of("provider"), p.Provider)
 	}
 }
 
-func (l *loader) validateRouteProvider(at spot, name string) {
+func (l *loader) validateRouteProvider(at schema.Spot, name string) {
 	if !l.missing(at, name, `write provider = "..."`) {
 		l.checkReference(at, name)
 	}
 }
 
 // missing reports a required key that is not there.
-func (l *loader) missing(at spot, value, remedy string) bool {
-	if value != "" || l.failed(at) {
+func (l *loader) missing(at schema.Spot, value, remedy string) bool {
+	if value != "" || l.Failed(at) {
 		return false
 	}
-	l.fail(at, "is missing; "+remedy)
+	l.Fail(at, "is missing; "+remedy)
 	return true
 }
 
 // mapped reports whether a model has a map, be it empty or wrong.
-func (l *loader) mapped(model int) bool { return l.written(modelSpot(model).of("upstream_model")) }
+func (l *loader) mapped(model int) bool { return l.Written(modelSpot(model).Of("upstream_model")) }
 
-func (l *loader) line(s spot) string { return strconv.Itoa(l.places[s].line) }
+func (l *loader) line(s schema.Spot) string { return strconv.Itoa(l.Line(s)) }
 
-func modelSpot(index int) spot  { return spot{key: "models"}.item(index) }
-func routeSpot(index int) spot  { return spot{key: "routes"}.item(index) }
-func prefixSpot(index int) spot { return spot{key: "route_prefixes"}.item(index) }
+func modelSpot(index int) schema.Spot  { return schema.At("").Of("models").Item(index) }
+func routeSpot(index int) schema.Spot  { return schema.At("").Of("routes").Item(index) }
+func prefixSpot(index int) schema.Spot { return schema.At("").Of("route_prefixes").Item(index) }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"shunt/internal/config/schema"
 	"shunt/internal/hosts"
 	"shunt/internal/identity"
 )
@@ -20,25 +21,23 @@ func (l *loader) warn() {
 		pools = append(pools, p.Name)
 		for j, a := range p.Accounts {
 			if a.TokenEnv != "" && a.UUID == "" {
-				l.warning(l.accountSpot(i, j, "token_env"), fmt.Sprintf("account %q has no uuid, and its token does not tell it; "+
+				l.Warn(l.accountSpot(i, j, "token_env"), fmt.Sprintf("account %q has no uuid, and its token does not tell it; "+
 					"add uuid, or an entry for the same account elsewhere is taken for another account", a.Name))
 			}
 		}
 	}
 	if server := &l.config.Server; len(pools) > 0 && !server.Bind.Addr().IsLoopback() && !server.Clients.Present {
-		l.warning(spot{table: "server", key: "bind"}, fmt.Sprintf("whoever reaches this address can use the accounts of %s without a token; "+
+		l.Warn(schema.At("server").Of("bind"), fmt.Sprintf("whoever reaches this address can use the accounts of %s without a token; "+
 			"write [server.auth], bind to a loopback address, or let only trusted machines reach it", strings.Join(pools, ", ")))
 	}
 	if access := &l.config.Server.Access; len(access.TrustedProxies) > 0 && !access.TrustForwardedFor {
-		l.warning(spot{table: "server.access_control"}.of("trusted_proxies"), "has no effect without trust_forwarded_for = true; write that too, or remove it")
+		l.Warn(schema.At("server.access_control").Of("trusted_proxies"), "has no effect without trust_forwarded_for = true; write that too, or remove it")
 	}
 	l.warnOfAliases()
 	l.warnOfPlainHTTP()
 	l.warnOfHeaders()
 	l.warnOfRoutes()
 }
-
-func (l *loader) warning(at spot, message string) { l.warnings = append(l.warnings, l.at(at, message)) }
 
 // warnOfAliases names the configured accounts that are one identity (ID-1), and those that cannot be told from one because
 // their UUID is held in several organizations and theirs is not given (ID-1b). An account that several upstreams name alike is
@@ -54,7 +53,7 @@ func (l *loader) warnOfAliases() {
 		titles[a] = name
 		split := len(organizations[a.UUID]) > 1
 		if split && a.OrganizationUUID == "" {
-			l.warning(l.accountSpot(provider, index, "uuid"), "account "+name+" has a uuid that other entries hold in two organizations; "+
+			l.Warn(l.accountSpot(provider, index, "uuid"), "account "+name+" has a uuid that other entries hold in two organizations; "+
 				"add organization_uuid, or it counts as an account of its own")
 		}
 		key := fileIdentity(p, a, split)
@@ -62,7 +61,7 @@ func (l *loader) warnOfAliases() {
 		case !dup:
 			first[key] = a
 		case !l.config.ordered || a.Name != other.Name:
-			l.warning(l.accountSpot(provider, index, "name"), "account "+name+" is the same account as "+titles[other]+
+			l.Warn(l.accountSpot(provider, index, "name"), "account "+name+" is the same account as "+titles[other]+
 				"; they share quota, cooldowns and refresh")
 		}
 	})
@@ -72,15 +71,15 @@ func (l *loader) warnOfAliases() {
 func fileIdentity(p *Provider, a *Account, split bool) identity.Key {
 	switch {
 	case a.UUID != "" && split && a.OrganizationUUID == "":
-		return identity.OfInline(string(p.Auth), p.Name, a.Name)
+		return identity.OfInline(p.Family, p.Name, a.Name)
 	case a.UUID != "" && split:
-		return identity.OfAccount(string(p.Auth), a.UUID, a.OrganizationUUID)
+		return identity.OfAccount(p.Family, a.UUID, a.OrganizationUUID)
 	case a.UUID != "":
-		return identity.OfAccount(string(p.Auth), a.UUID, "")
+		return identity.OfAccount(p.Family, a.UUID, "")
 	case a.Credentials == "" && a.TokenEnv == "":
-		return identity.OfStoreEntry(string(p.Auth), a.Name)
+		return identity.OfStoreEntry(p.Family, a.Name)
 	default:
-		return identity.OfInline(string(p.Auth), p.Name, a.Name)
+		return identity.OfInline(p.Family, p.Name, a.Name)
 	}
 }
 
@@ -112,14 +111,14 @@ func (l *loader) eachPoolAccount(visit func(provider, index int)) {
 func (l *loader) warnOfPlainHTTP() {
 	for i := range l.config.Providers {
 		p := &l.config.Providers[i]
-		if p.BaseURL.Scheme != "http" || hosts.IsLoopback(p.BaseURL.Hostname()) {
+		if hosts.Confidential(p.BaseURL) {
 			continue
 		}
 		what := "the credentials of clients"
 		if p.Auth == APIKey {
 			what = "the API key"
 		}
-		l.warning(l.settings(i).baseURL, "sends "+what+" over plain HTTP, which anyone on the way can read; use https, or a provider on this machine")
+		l.Warn(l.settings(i).baseURL, "sends "+what+" over plain HTTP, which anyone on the way can read; use https, or a provider on this machine")
 	}
 }
 
@@ -127,8 +126,13 @@ func (l *loader) warnOfPlainHTTP() {
 func (l *loader) warnOfHeaders() {
 	for i := range l.config.Providers {
 		p, s := &l.config.Providers[i], l.settings(i)
-		if p.Auth == APIKey && p.APIKeyHeader == Bearer && isAnthropic(p.BaseURL.Hostname()) {
-			l.warning(s.keyHeader, fmt.Sprintf(`is "bearer", but Anthropic takes API keys in x-api-key; write %s = %q`, s.keyHeader.key, XAPIKey))
+		if p.Auth != APIKey || p.APIKeyHeader != Bearer {
+			continue
+		}
+		for _, o := range ownHeaders {
+			if within(p.BaseURL.Hostname(), o.domain) {
+				l.Warn(s.keyHeader, fmt.Sprintf(`is "bearer", but %s takes API keys in %s; write %s = %q`, o.title, o.written, s.keyHeader.Key(), o.header))
+			}
 		}
 	}
 }
@@ -137,12 +141,12 @@ func (l *loader) warnOfHeaders() {
 func (l *loader) warnOfRoutes() {
 	first := map[string]int{}
 	for i, r := range l.config.Routes {
-		at := routeSpot(i).of("model")
+		at := routeSpot(i).Of("model")
 		if unmarked(r.Model) != r.Model {
-			l.warning(at, "ends in a long-context mark, which is taken off every model before it is looked for, so this route is never used; write it without")
+			l.Warn(at, "ends in a long-context mark, which is taken off every model before it is looked for, so this route is never used; write it without")
 		}
 		if before, dup := first[r.Model]; dup {
-			l.warning(at, "is also routed in line "+l.line(routeSpot(before))+", so this route is never used")
+			l.Warn(at, "is also routed in line "+l.line(routeSpot(before))+", so this route is never used")
 			continue
 		}
 		first[r.Model] = i
@@ -151,7 +155,7 @@ func (l *loader) warnOfRoutes() {
 	for i, p := range prefixes {
 		before := slices.IndexFunc(prefixes[:i], func(earlier Prefix) bool { return strings.HasPrefix(p.Prefix, earlier.Prefix) })
 		if before >= 0 {
-			l.warning(prefixSpot(i).of("prefix"), "begins like the prefix in line "+l.line(prefixSpot(before))+", so this one is never used; put it before that one")
+			l.Warn(prefixSpot(i).Of("prefix"), "begins like the prefix in line "+l.line(prefixSpot(before))+", so this one is never used; put it before that one")
 		}
 	}
 }

@@ -91,7 +91,7 @@ func TestWarnings(t *testing.T) {
 		}},
 	} {
 		file := write(t, c.file)
-		_, warnings, err := Load(Options{Path: file, Env: []string{"KEY=key", "SHUNT_CLIENT_TOKENS=ann:fifteen-letters,bob:sixteen-letters-"}})
+		_, warnings, err := Load(Options{Families: claude, Path: file, Env: []string{"KEY=key", "SHUNT_CLIENT_TOKENS=ann:fifteen-letters,bob:sixteen-letters-"}})
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}

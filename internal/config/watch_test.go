@@ -26,7 +26,7 @@ func underWatch(t *testing.T, content string, prepare, steps func(w *watched)) {
 	synctest.Test(t, func(t *testing.T) {
 		// Of the bubble, so that waiting for them lets time pass.
 		w.now, w.outcomes = make(chan struct{}), make(chan string, 9)
-		o := Options{Path: w.file}
+		o := Options{Families: claude, Path: w.file}
 		running, _, err := Load(o)
 		if err != nil {
 			t.Fatal(err)
@@ -196,7 +196,7 @@ func TestWatchOfAnEmptyFile(t *testing.T) {
 // CFG-1: without a file there is nothing to watch, but the environment's references can be loaded again.
 func TestWatchWithoutFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		running, _, err := Load(Options{})
+		running, _, err := Load(Options{Families: claude})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestWatchWithoutFile(t *testing.T) {
 		defer cancel()
 		now := make(chan struct{})
 		loaded := make(chan Reload, 9)
-		go Watch(ctx, Options{}, running, now, func(r Reload) { loaded <- r })
+		go Watch(ctx, Options{Families: claude}, running, now, func(r Reload) { loaded <- r })
 		now <- struct{}{}
 		time.Sleep(time.Minute)
 		synctest.Wait()

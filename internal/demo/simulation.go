@@ -95,7 +95,7 @@ func (s *simulation) build(home, providerURL string, log *slog.Logger) error {
 		"HOME=" + home, "SHUNT_CLAUDE_ACCOUNTS_DIR=" + store, "SHUNT_CLAUDE_TOKEN_URL=" + providerURL + sim.TokenPath,
 		"SHUNT_ADMIN_TOKENS=demo:" + s.adminToken,
 	}
-	cfg, _, err := config.Load(config.Options{Path: s.configFile, Env: env})
+	cfg, _, err := config.Load(config.Options{Path: s.configFile, Env: env, Families: app.Families()})
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,8 @@ import (
 type Family struct {
 	// Name names the family in identities, in the state file, in the account store and in `shunt login NAME`.
 	Name string
+	// Kind is the value of kind in the configuration of its providers.
+	Kind string
 	// Auth is the value of auth in the configuration that makes a provider a pool of such accounts.
 	Auth string
 	// Hosts are the domains that may receive a token of such an account, with their subdomains (CFG-41).

@@ -77,7 +77,7 @@ func (d *door) load(toml string) *config.Config {
 	if err := os.WriteFile(file, []byte(toml), 0o600); err != nil {
 		d.Fatal(err)
 	}
-	cfg, _, err := config.Load(config.Options{Path: file, Env: append(tokens, "KEY=key", "HOME=/nowhere")})
+	cfg, _, err := config.Load(config.Options{Path: file, Env: append(tokens, "KEY=key", "HOME=/nowhere"), Families: families})
 	if err != nil {
 		d.Fatal(err)
 	}

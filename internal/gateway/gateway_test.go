@@ -69,6 +69,9 @@ func (noModels) PassesTo() (origin string, ok bool) { return "", false }
 // dialects are what the clients of the tests speak.
 var dialects = []dialect.Inbound{messages.Dialect{}}
 
+// families are the families of accounts that the configurations of the tests use.
+var families = []config.Family{{Name: "claude", Kind: config.Anthropic, Auth: "claude_oauth", Hosts: []string{"anthropic.com"}}}
+
 // start serves a gateway with a configuration in front of an upstream.
 func start(t *testing.T, toml string, u upstream.Upstream) (url string, records <-chan *observe.Record) {
 	t.Helper()
@@ -76,7 +79,7 @@ func start(t *testing.T, toml string, u upstream.Upstream) (url string, records 
 	if err := os.WriteFile(file, []byte(toml), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, _, err := config.Load(config.Options{Path: file})
+	cfg, _, err := config.Load(config.Options{Path: file, Families: families})
 	if err != nil {
 		t.Fatal(err)
 	}

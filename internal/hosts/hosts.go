@@ -33,6 +33,9 @@ func IsLoopback(host string) bool {
 	return err == nil && (address.Is4() && address.IsLoopback() || address == netip.IPv6Loopback())
 }
 
+// Confidential reports whether what is sent to a URL cannot be read on the way: it goes over TLS or to this machine (CFG-41).
+func Confidential(u *url.URL) bool { return u.Scheme == "https" || IsLoopback(u.Hostname()) }
+
 // Admits reports whether a request to a listener at bind may carry this Host header (AUTH-4). A loopback listener is
 // reached by loopback names and by those in allowed, which are lower case and without port: any other name could have been
 // rebound to this machine by a web page. Other listeners go by any name.

@@ -16,6 +16,7 @@ import (
 // Family is the family of Claude accounts (8-families).
 var Family = family.Family{
 	Name:  "claude",
+	Kind:  "anthropic",
 	Auth:  "claude_oauth",
 	Hosts: []string{"anthropic.com"},
 

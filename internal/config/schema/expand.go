@@ -1,4 +1,4 @@
-package config
+package schema
 
 import (
 	"errors"
@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var wholeVariable = regexp.MustCompile(`^` + variableName + `$`)
 
 // expand replaces the references in a string of the file (CFG-4): ${NAME} anywhere, ${file:/abs/path} as the whole
-// value, $${ for a literal ${. What a reference brings in is not looked at again. Errors hold names, never values.
-func expand(text string, env map[string]string) (string, error) {
+// value, $${ for a literal ${. The replacement is not searched for references. Errors hold names, never values.
+func (s *Source) expand(text string) (string, error) {
 	var out strings.Builder
 	for rest := text; ; {
 		before, after, found := strings.Cut(rest, "${")
@@ -31,7 +31,7 @@ func expand(text string, env map[string]string) (string, error) {
 			return "", errors.New("a ${ is not closed by }; write $${ for a literal ${")
 		}
 		whole := before == "" && after == "" && rest == text
-		value, err := resolve(reference, whole, env)
+		value, err := s.resolve(reference, whole)
 		if err != nil {
 			return "", err
 		}
@@ -46,14 +46,14 @@ func isReference(text string) bool {
 	return strings.HasPrefix(text, "${") && strings.IndexByte(text, '}') == len(text)-1
 }
 
-func resolve(reference string, whole bool, env map[string]string) (string, error) {
+func (s *Source) resolve(reference string, whole bool) (string, error) {
 	scheme, path, schemed := strings.Cut(reference, ":")
 	switch {
 	case !schemed:
-		if !variableName.MatchString(reference) {
+		if !wholeVariable.MatchString(reference) {
 			return "", errors.New("a ${...} does not name an environment variable; write ${NAME}, ${file:/absolute/path} or, for a literal ${, $${")
 		}
-		value, ok := env[reference]
+		value, ok := s.Env[reference]
 		if !ok {
 			return "", fmt.Errorf("the environment variable %s is not set", reference)
 		}
@@ -65,7 +65,7 @@ func resolve(reference string, whole bool, env map[string]string) (string, error
 	case !filepath.IsAbs(path):
 		return "", errors.New("a ${file:...} must name an absolute path")
 	}
-	content, err := readFile(path)
+	content, err := s.ReadFile(path)
 	if err != nil {
 		return "", fmt.Errorf("the file %s %w", path, err)
 	}

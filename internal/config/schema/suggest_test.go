@@ -1,4 +1,4 @@
-package config
+package schema
 
 import "testing"
 
@@ -10,8 +10,8 @@ func TestNearest(t *testing.T) {
 		"treshold_7d": "threshold_7d", "threshold_5": "threshold_5h",
 		"": "", "x": "", "otel": "", "pool": "", "bounds": "", "max_url": "", "länge": "",
 	} {
-		if got, _ := nearest(name, known); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", name, got, want)
+		if got, _ := Nearest(name, known); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", name, got, want)
 		}
 	}
 }

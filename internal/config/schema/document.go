@@ -1,4 +1,4 @@
-package config
+package schema
 
 import (
 	"errors"
@@ -28,24 +28,33 @@ func (s shape) String() string {
 	return [...]string{"a string", "a whole number", "a floating-point number", "a boolean", "a date or time", "a list", "a table"}[s]
 }
 
-// node is a value of a document and where it stands.
+// Document is a TOML document with the line of each value.
+type Document struct{ root *node }
+
+// IsList reports whether the root has a list of that name, or several tables headed [[name]].
+func (d *Document) IsList(name string) bool {
+	n := d.root.child[name]
+	return n != nil && n.shape == listShape
+}
+
+// node is a value of a document with its line.
 type node struct {
 	shape     shape
 	line      int
-	reference bool             // of a string: all of it is one reference (CFG-4)
+	reference bool             // of a string: the whole is one reference (CFG-4)
 	text      string           // of a string, its content; of a number, boolean or time, the literal
 	items     []*node          // of a list
 	names     []string         // of a table, its keys in the order of the document
 	child     map[string]*node // of a table
 }
 
-// parseDocument reads TOML into its root table. The only error is a syntax error, which includes a key defined twice
-// (CFG-2: it stands alone).
-func parseDocument(data []byte) (*node, *Problem) {
+// Parse reads TOML. The only problem is a syntax error, which includes a key that is defined twice; it is reported alone
+// (CFG-2) and without a file.
+func Parse(data []byte) (*Document, *Problem) {
 	if at := invalidUTF8(data); at >= 0 {
 		return nil, &Problem{Line: newlines(data).line(at), Message: "is not UTF-8 text; save it as UTF-8"}
 	}
-	// The library's decoder checks what its syntax tree leaves open: keys defined twice, impossible dates, numbers out of range.
+	// The library's decoder checks what its syntax tree does not: keys defined twice, impossible dates, numbers out of range.
 	var discard map[string]any
 	if err := toml.Unmarshal(data, &discard); err != nil {
 		problem := &Problem{Message: "syntax error: " + strings.TrimPrefix(err.Error(), "toml: ")}
@@ -55,7 +64,7 @@ func parseDocument(data []byte) (*node, *Problem) {
 		}
 		return nil, problem
 	}
-	return buildTree(data), nil
+	return &Document{buildTree(data)}, nil
 }
 
 func invalidUTF8(data []byte) int {
@@ -134,7 +143,7 @@ func (b *treeBuilder) keys(expr *unstable.Node) []keyPart {
 	return keys
 }
 
-// descend follows keys from a table, making what is missing; through a list it means the last table of it.
+// descend follows keys from a table and makes missing tables. In a list of tables it takes the last.
 func (n *node) descend(keys []keyPart) *node {
 	for _, key := range keys {
 		n = n.get(key, tableShape)
@@ -171,7 +180,7 @@ func (b *treeBuilder) assign(table *node, keyValue *unstable.Node) {
 	table.descend(keys[:len(keys)-1]).put(last.name, b.value(keyValue.Value(), last.line))
 }
 
-// value converts a value; line is where it would be looked for if its own place is unknown.
+// value converts a value. Line is the one to report if the parser does not know that of the value.
 func (b *treeBuilder) value(v *unstable.Node, line int) *node {
 	n := &node{line: line, text: string(v.Data)}
 	switch v.Kind {
@@ -204,7 +213,7 @@ func (b *treeBuilder) value(v *unstable.Node, line int) *node {
 	return n
 }
 
-// tables reports whether the node is a list that holds nothing but tables.
+// tables reports whether the node is a list of tables only.
 func (n *node) tables() bool {
 	return n.shape == listShape && len(n.items) > 0 &&
 		!slices.ContainsFunc(n.items, func(item *node) bool { return item.shape != tableShape })
@@ -212,9 +221,9 @@ func (n *node) tables() bool {
 
 // literal reads one TOML value from text.
 func literal(text string) (*node, bool) {
-	root, problem := parseDocument([]byte("value = " + text))
-	if problem != nil || len(root.names) != 1 || root.child["value"] == nil {
+	d, problem := Parse([]byte("value = " + text))
+	if problem != nil || len(d.root.names) != 1 || d.root.child["value"] == nil {
 		return nil, false
 	}
-	return root.child["value"], true
+	return d.root.child["value"], true
 }

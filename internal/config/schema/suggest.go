@@ -1,4 +1,4 @@
-package config
+package schema
 
 import (
 	"fmt"
@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// unknown is what to say about a key or table of t that the schema does not have.
-func unknown(t *table, heading, name string, n *node) string {
+// unknown returns the message for a key or table in t that the schema does not have.
+func (s *Schema) unknown(t *Table, heading, name string, n *node) string {
 	var keys, tables []string
-	for _, k := range t.keys {
-		keys = append(keys, k.name)
+	for _, k := range t.Keys {
+		keys = append(keys, k.Name)
 	}
-	for _, sub := range t.tables {
-		tables = append(tables, sub.name)
-		if sub.short != nil || sub.free != nil {
-			keys = append(keys, sub.name) // commonly written like one
+	for _, sub := range t.Tables {
+		tables = append(tables, sub.Name)
+		if sub.Short != nil || sub.Any != nil {
+			keys = append(keys, sub.Name) // often written like one
 		}
 	}
 	what, known := "key", keys
 	if n.shape == tableShape || n.tables() {
 		what, known = "table", tables
 	}
-	if near, ok := nearest(name, slices.Concat(keys, tables)); ok {
+	if near, ok := Nearest(name, slices.Concat(keys, tables)); ok {
 		return fmt.Sprintf("unknown %s; did you mean %s?", what, near)
 	}
-	if elsewhere, ok := misplaced(heading, name); ok && what == "key" {
+	if elsewhere, ok := s.misplaced(heading, name); ok && what == "key" {
 		return fmt.Sprintf("unknown key; did you mean %s?", elsewhere)
 	}
 	if len(known) == 0 {
@@ -37,12 +37,12 @@ func unknown(t *table, heading, name string, n *node) string {
 	return fmt.Sprintf("unknown %s; known here: %s", what, strings.Join(known, ", "))
 }
 
-// misplaced finds a key that another table has: one under the same top-level table, or if the key stands at the top, any
-// that needs no name.
-func misplaced(heading, name string) (string, bool) {
+// misplaced finds a key that another table has: one under the same top-level table or, for a key at the top, any table that
+// needs no name.
+func (s *Schema) misplaced(heading, name string) (string, bool) {
 	top, _, _ := strings.Cut(heading, ".")
 	var found string
-	schema.walk("", func(where string, t *table) {
+	s.Root.walk("", func(where string, t *Table) {
 		under, _, _ := strings.Cut(where, ".")
 		if found == "" && t.key(name) != nil && (under == top || top == "" && !strings.Contains(where, "<")) {
 			found = where + "." + name
@@ -51,13 +51,13 @@ func misplaced(heading, name string) (string, bool) {
 	return found, found != ""
 }
 
-// nearest is the candidate that a misspelt name most likely stands for, if any is near enough to say so.
-func nearest(name string, candidates []string) (string, bool) {
+// Nearest returns the candidate that a misspelt name most likely stands for, if any is close enough.
+func Nearest(name string, candidates []string) (string, bool) {
 	limit := min(3, max(1, len(name)/3))
 	best, found := "", false
 	for _, candidate := range candidates {
 		if abs(len(name)-len(candidate)) > limit {
-			continue // also bounds the work that a monstrous name causes
+			continue // also bounds the work for a very long name
 		}
 		if d := distance(strings.ToLower(name), strings.ToLower(candidate)); d <= limit {
 			best, found, limit = candidate, true, d-1
@@ -66,7 +66,7 @@ func nearest(name string, candidates []string) (string, bool) {
 	return best, found
 }
 
-// distance counts the letters to insert, delete, replace or swap with their neighbour between a and b.
+// distance counts the letters to insert, delete, replace or swap with a neighbor to turn a into b.
 func distance(a, b string) int {
 	s, t := []rune(a), []rune(b)
 	var before, above []int

@@ -1,0 +1,111 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"shunt/internal/config/schema"
+	"shunt/internal/hosts"
+)
+
+// Family is what the configuration knows of a family of accounts. [Options] lists the families that there are.
+type Family struct {
+	Name    string   // in identities and in the account store
+	Kind    Kind     // the protocol of its provider
+	Auth    Auth     // makes a provider a pool of such accounts
+	Hosts   []string // the domains that may receive a token, with their subdomains (CFG-41); lower case
+	Windows []Window
+}
+
+// Window is a quota window, which has thresholds and caps of its own.
+type Window struct {
+	Name  string // ends the names of its keys: "5h" in threshold_5h
+	Title string // for the reference: "five-hour window"
+}
+
+type families []Family
+
+// pool returns the family whose accounts a mode of authentication pools.
+func (fs families) pool(auth Auth) (*Family, bool) {
+	i := slices.IndexFunc(fs, func(f Family) bool { return f.Auth == auth })
+	if i < 0 {
+		return nil, false
+	}
+	return &fs[i], true
+}
+
+// pools returns the modes that make a provider a pool.
+func (fs families) pools() []Auth {
+	modes := make([]Auth, len(fs))
+	for i, f := range fs {
+		modes[i] = f.Auth
+	}
+	return modes
+}
+
+// auths returns all modes of authentication.
+func (fs families) auths() []Auth { return slices.Concat([]Auth{Passthrough, APIKey}, fs.pools()) }
+
+// kinds returns all protocols.
+func (fs families) kinds() []Kind {
+	kinds := []Kind{Anthropic}
+	for _, f := range fs {
+		if !slices.Contains(kinds, f.Kind) {
+			kinds = append(kinds, f.Kind)
+		}
+	}
+	return kinds
+}
+
+// windows returns the windows of all families in order. Windows of one name share their keys.
+func (fs families) windows() []Window {
+	var all []Window
+	for _, f := range fs {
+		for _, w := range f.Windows {
+			if !slices.ContainsFunc(all, func(other Window) bool { return other.Name == w.Name }) {
+				all = append(all, w)
+			}
+		}
+	}
+	return all
+}
+
+// each joins what text returns for each family.
+func (fs families) each(separator string, text func(f *Family) string) string {
+	texts := make([]string, len(fs))
+	for i := range fs {
+		texts[i] = text(&fs[i])
+	}
+	return strings.Join(texts, separator)
+}
+
+// checkURL keeps the tokens of accounts with their issuer (CFG-41): they go over TLS to one of the family's hosts, or to a
+// loopback host, where a mock or a debugging proxy may listen without TLS.
+func (f *Family) checkURL(u *url.URL) error {
+	host := u.Hostname()
+	switch {
+	case hosts.IsLoopback(host):
+		return nil
+	case !f.owns(host):
+		return fmt.Errorf("must name %s, a subdomain of it or a loopback host, because auth = %q sends account credentials there", strings.Join(f.Hosts, " or "), f.Auth)
+	case !hosts.Confidential(u):
+		return fmt.Errorf("must be https, because auth = %q sends account credentials there", f.Auth)
+	}
+	return nil
+}
+
+// owns reports whether a host is one of the family's domains or a subdomain. Every label must be plain, so that nothing that a
+// resolver or a proxy may read differently passes.
+func (f *Family) owns(host string) bool {
+	return slices.ContainsFunc(f.Hosts, func(domain string) bool { return within(host, domain) })
+}
+
+// within reports whether a host is a domain or a subdomain of it.
+func within(host, domain string) bool {
+	return hostLabels.MatchString(host) && (host == domain || strings.HasSuffix(host, "."+domain))
+}
+
+// mode returns an example of a key that makes a provider a pool: auth = "...", with one of the modes that there are.
+func (fs families) mode(key string) string { return key + " = " + schema.OneOf(fs.pools()...) }

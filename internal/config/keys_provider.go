@@ -1,0 +1,154 @@
+package config
+
+import (
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"shunt/internal/config/schema"
+)
+
+const providerDoc = "A backend: one base URL, one protocol, one way to authenticate. A name consists of `a-z`, `0-9`, `_` and `-`.\n\n" +
+	"The provider `anthropic` is there without any file, with `base_url = \"https://api.anthropic.com\"` and `auth = \"passthrough\"`. " +
+	"A file that sets some of its keys keeps the others."
+
+var providerName = schema.Pattern(`[a-z0-9_-]+`, "the name of a provider (a-z, 0-9, _ and -)")
+
+func providerOwner(parent any, name string) (any, bool) {
+	c := parent.(*Config)
+	if p, ok := c.Provider(name); ok {
+		return p, false
+	}
+	c.Providers = append(c.Providers, Provider{Name: name})
+	return &c.Providers[len(c.Providers)-1], true
+}
+
+// providers are the elements of the table that Config.Providers come from, if that is the form.
+func providers(ordered bool) func(parent any) []schema.Element {
+	return func(parent any) []schema.Element {
+		c := parent.(*Config)
+		if c.ordered != ordered {
+			return nil
+		}
+		found := make([]schema.Element, len(c.Providers))
+		for i := range c.Providers {
+			found[i] = schema.Element{Name: c.Providers[i].Name, Owner: &c.Providers[i]}
+		}
+		return found
+	}
+}
+
+func providerKeys(fs families) []schema.Key {
+	return []schema.Key{
+		{
+			Name: "kind", Default: `"anthropic"`,
+			Binding: schema.Bind(schema.Choice(fs.kinds()...), func(p *Provider) *Kind { return &p.Kind }),
+			Doc:     "The protocol that the provider speaks.",
+		},
+		{
+			Name:    "base_url",
+			Binding: schema.Bind(baseURL, func(p *Provider) **url.URL { return &p.BaseURL }),
+			Doc: "Where the provider is reached; the path and query of each request are appended. Required, except for `anthropic`. " +
+				hostsDoc(fs),
+		},
+		{
+			Name: "auth", Default: `"passthrough"`,
+			Binding: schema.Bind(schema.Choice(fs.auths()...), func(p *Provider) *Auth { return &p.Auth }),
+			Doc: "`passthrough` forwards the credentials of the client. `api_key` sends the key in `api_key_env`. " +
+				poolsDoc(fs, "provider"),
+		},
+		{
+			Name:    "api_key_env",
+			Binding: schema.Bind(schema.Variable, func(p *Provider) *string { return &p.APIKeyEnv }),
+			Doc:     "The name of the environment variable that holds the key. Required with `auth = \"api_key\"`; the variable must be set.",
+		},
+		{
+			Name: "api_key_header", Default: `"bearer"`,
+			Binding: schema.Bind(schema.Choice(Bearer, XAPIKey, XGoogAPIKey), func(p *Provider) *KeyHeader { return &p.APIKeyHeader }),
+			Doc:     "The header that carries the key: `bearer` is `Authorization: Bearer`, `x_api_key` is `x-api-key`, `x_goog_api_key` is `x-goog-api-key`.",
+		},
+	}
+}
+
+// poolsDoc documents the modes that make a provider, or an upstream, a pool.
+func poolsDoc(fs families, what string) string {
+	return fs.each(" ", func(f *Family) string {
+		return "`" + string(f.Auth) + "` makes the " + what + " a pool: each request goes out with one of its accounts."
+	})
+}
+
+// hostsDoc documents where the tokens of accounts may go (CFG-41).
+func hostsDoc(fs families) string {
+	return fs.each(" ", func(f *Family) string {
+		return "With `auth = \"" + string(f.Auth) + "\"` it must be `https` to `" + strings.Join(f.Hosts, "` or `") + "` or a subdomain of it;"
+	}) + " only a loopback host (`localhost`, `127.0.0.0/8`, `[::1]`) may be any, and without TLS."
+}
+
+func accountDoc(fs families) string {
+	return "The accounts of a pool (`" + fs.mode("auth") + "`), in any number. Without any, the pool is every valid file of " +
+		"the account store, in file-name order.\n\n" +
+		"An account's credential comes from `credentials`, from `token_env` or, with neither, from the entry of its name in the account store: " +
+		fs.each("; ", func(f *Family) string {
+			return "`~/.shunt/accounts/" + f.Name + "/<name>.json`, or below `$SHUNT_" + strings.ToUpper(f.Name) + "_ACCOUNTS_DIR` where that is set"
+		}) + "."
+}
+
+func accountOwner(parent any, _ string) (any, bool) {
+	p := parent.(*Provider)
+	p.Accounts = append(p.Accounts, Account{})
+	return &p.Accounts[len(p.Accounts)-1], true
+}
+
+var accountName = schema.Pattern(`[a-z0-9-]+`, "a name of the characters a-z, 0-9 and -")
+
+var uuid = schema.Pattern(`[A-Za-z0-9-]*`, "a UUID (letters, digits and -)") // blank counts as unknown (ID-1)
+
+func accountKeys(fs families) []schema.Key {
+	return slices.Concat([]schema.Key{
+		{
+			Name:    "name",
+			Binding: schema.Bind(accountName, func(a *Account) *string { return &a.Name }),
+			Doc:     "Required, and unique in the provider. It appears in logs and in the header `x-shunt-account`.",
+		},
+		{
+			Name:    "credentials",
+			Binding: schema.Bind(schema.Path, func(a *Account) *string { return &a.Credentials }),
+			Doc:     "A Claude Code credentials file. shunt refreshes the token in it and writes it back.",
+		},
+		{
+			Name:    "token_env",
+			Binding: schema.Bind(schema.Variable, func(a *Account) *string { return &a.TokenEnv }),
+			Doc:     "The name of the environment variable that holds a setup token. It is used as it is and never refreshed. Set `uuid` as well.",
+		},
+		{
+			Name:    "uuid",
+			Binding: schema.Bind(uuid, func(a *Account) *string { return &a.UUID }),
+			Doc:     "The account's UUID, by which shunt knows two entries for the same account. Credentials of the account store carry it themselves.",
+		},
+		{
+			Name:    "organization_uuid",
+			Binding: schema.Bind(uuid, func(a *Account) *string { return &a.OrganizationUUID }),
+			Doc:     "The UUID of the account's organization. It matters only if the pool holds one account in two organizations.",
+		},
+		{
+			Name: "priority", Default: strconv.Itoa(defaultPriority),
+			Binding: schema.Bind(schema.Whole[int](math.MinInt32, math.MaxInt32, ""), func(a *Account) *int { return &a.Priority }),
+			Doc:     "Lower is earlier in the order in which a session moves on when its account cannot serve it. It does not decide where a session starts.",
+		},
+		{
+			Name: "disabled", Default: `false`,
+			Binding: schema.Bind(schema.Boolean, func(a *Account) *bool { return &a.Disabled }),
+			Doc:     "Keep the entry but use it for nothing.",
+		},
+	}, fractions(fs,
+		"threshold", func(a *Account) *Fractions { return &a.Thresholds },
+		"The account counts as nearly used up once it has used this fraction of a quota window, and sessions leave it while others are free. "+
+			"Default: what `[server.pool]` says. More than `hard_threshold` has no further effect.",
+	), fractions(fs,
+		"max_utilization", func(a *Account) *Fractions { return &a.MaxUtilization },
+		"The account serves nothing at all while this fraction of a quota window is used, not even if no other account is left; the rest is kept for "+
+			"whatever else uses it. Default: what `[server.pool]` says, else none.",
+	))
+}
