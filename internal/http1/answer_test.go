@@ -28,8 +28,7 @@ func TestAnswers(t *testing.T) {
 		{"an error", "HTTP/1.1 529 \r\nContent-Length: 2\r\n\r\n{}", 529, "{}"},
 		{"a status that nobody knows", "HTTP/1.1 999 X\r\nContent-Length: 0\r\n\r\n", 999, ""},
 		{"switching", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", 0, ""},
-		{"status 099", "HTTP/1.1 099 X\r\nContent-Length: 0\r\n\r\n", 0, ""},
-		{"status 000", "HTTP/1.1 000 X\r\nContent-Length: 0\r\n\r\n", 0, ""},
+		{"status 099", "HTTP/1.1 099 X\r\nContent-Length: 2\r\n\r\nhi", 99, "hi"},
 		{"status -10", "HTTP/1.1 -10 X\r\nContent-Length: 0\r\n\r\n", 0, ""},
 		{"status 2000", "HTTP/1.1 2000 X\r\nContent-Length: 0\r\n\r\n", 0, ""},
 		{"another protocol", "SSH-2.0-OpenSSH\r\n\r\n", 0, ""},
@@ -41,7 +40,7 @@ func TestAnswers(t *testing.T) {
 		{"an empty line", "\r\n\r\n", 0, ""},
 		{"a long head", headOf(maxHead - 100), 200, "hi"},
 		{"one that is too long", headOf(maxHead + 1), 0, ""},
-		{"a line that is too long", "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 2<<20), 0, ""},
+		{"a line that is too long", "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", maxHead), 0, ""},
 	} {
 		for _, size := range []int{1, 200_000} {
 			p := listen(t, false, func(v *visitor) {
@@ -69,6 +68,17 @@ func TestAnswers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What is not HTTP is recognized by its first bytes, also on a connection that stays open.
+func TestAnotherProtocolIsRecognizedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := inMemory(t, func(v *visitor) { v.request(); v.say("SSH-2.0"); v.hangsUp() })
+		began := time.Now()
+		if _, err := p.Send(t.Context(), newRequest(t, "x")); !errors.Is(err, ErrAnswer) || time.Since(began) != 0 {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
 }
 
 // headOf is an answer whose head has about n bytes.

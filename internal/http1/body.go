@@ -15,6 +15,7 @@ type body struct {
 	left    int64 // bytes of the body by length, of the chunk by chunks
 	inChunk bool  // the chunk's end is to come, though its bytes may be read
 	trailer bool  // what is left is what follows the last chunk
+	excess  int64 // bytes around the chunks beyond what is allowed for each
 }
 
 func newBody(r *bufio.Reader, h *head) body {
@@ -111,8 +112,24 @@ func (b *body) nextChunk() error {
 	if !ok {
 		return errChunk
 	}
+	if !b.allows(len(line), size) {
+		return errChunkOverhead
+	}
 	b.left, b.inChunk, b.trailer = size, size > 0, size == 0
 	return nil
+}
+
+// What may surround the data of chunks, in bytes: the sizes that net/http uses.
+const (
+	chunkOverhead = 16       // of each chunk, in addition to twice its data
+	maxExcess     = 16 << 10 // of all chunks beyond that
+)
+
+// allows counts the line before a chunk of the given size, and reports whether such lines are still in proportion to the
+// data: without a bound, extensions could make a response of any length cost a multiple of it.
+func (b *body) allows(line int, size int64) bool {
+	b.excess = max(b.excess+int64(line)-chunkOverhead-2*min(size, maxExcess), 0)
+	return b.excess <= maxExcess
 }
 
 // unreadable is an error of a line that does not end.
@@ -123,18 +140,26 @@ func unreadable(err error) error {
 	return err
 }
 
-// chunkSize reads the line before a chunk: hexadecimal digits, and perhaps an extension, which means nothing to us.
+// maxChunkDigits bounds the size of a chunk as net/http does, leading zeros included.
+const maxChunkDigits = 16
+
+// chunkSize parses the line before a chunk: hexadecimal digits and possibly an extension, which is ignored.
 func chunkSize(line []byte) (size int64, ok bool) {
-	line, whole := bytes.CutSuffix(line, []byte("\r\n"))
-	line, _, _ = bytes.Cut(line, []byte(";"))
-	line = bytes.TrimRight(line, " \t")
-	n, err := strconv.ParseUint(string(line), 16, 63)
-	return int64(n), err == nil && whole && len(line) <= 15
+	line, ended := bytes.CutSuffix(line, []byte("\r\n"))
+	if !ended || bytes.IndexByte(line, '\r') >= 0 {
+		return 0, false
+	}
+	digits, _, _ := bytes.Cut(bytes.TrimRight(line, " \t"), []byte(";"))
+	n, err := strconv.ParseUint(string(digits), 16, 63)
+	return int64(n), err == nil && len(digits) <= maxChunkDigits
 }
+
+// maxTrailer bounds what follows the last chunk, in bytes.
+const maxTrailer = 1 << 20
 
 // skipTrailer reads what follows the last chunk: header lines up to an empty one.
 func (b *body) skipTrailer() error {
-	for budget := maxHead; budget > 0; {
+	for budget := maxTrailer; budget > 0; {
 		line, err := b.from.ReadSlice('\n')
 		budget -= len(line)
 		line, whole := bytes.CutSuffix(line, []byte("\r\n"))

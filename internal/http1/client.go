@@ -34,8 +34,8 @@ import (
 const ConnectTimeout = 10 * time.Second
 
 const (
-	idleTimeout = 90 * time.Second // of a connection that is kept
-	maxIdle     = 2048             // connections that an origin keeps
+	IdleTimeout = 90 * time.Second // of a connection that is kept
+	MaxIdle     = 2048             // connections that an origin keeps
 )
 
 // DialFunc opens a connection.
@@ -85,10 +85,7 @@ func (c *Client) Origin(base *url.URL) *Origin {
 		return o
 	}
 	port := base.Port()
-	name, err := idna.Lookup.ToASCII(base.Hostname())
-	if err != nil { // it is an address, or nothing that a resolver knows
-		name = base.Hostname()
-	}
+	name := asciiName(base)
 	o := &Origin{client: c, host: hostHeader(name, port)}
 	if base.Scheme == "https" {
 		o.tls = tlsTo(name)
@@ -102,11 +99,35 @@ func (c *Client) Origin(base *url.URL) *Origin {
 	}
 	o.address = net.JoinHostPort(name, port)
 	target := &url.URL{Scheme: base.Scheme, Host: net.JoinHostPort(name, port)}
+	var err error
 	if o.proxy, err = hosts.Proxy(&http.Request{URL: target}); err != nil { // may quote a password
-		o.invalid = &ProxyError{errors.New("HTTPS_PROXY or HTTP_PROXY in the environment is no URL of a proxy")}
+		o.invalid = ErrInvalidProxy
 	}
 	c.origins[key] = o
 	return o
+}
+
+// ErrInvalidProxy reports that the environment names a proxy that cannot be used. It is a [ProxyError].
+var ErrInvalidProxy error = &ProxyError{errors.New("HTTPS_PROXY or HTTP_PROXY in the environment is not the URL of a proxy")}
+
+// HostOf returns the host and port of a URL with the name as DNS spells it.
+func HostOf(u *url.URL) string {
+	host := asciiName(u)
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if port := u.Port(); port != "" {
+		host += ":" + port
+	}
+	return host
+}
+
+func asciiName(u *url.URL) string {
+	name, err := idna.Lookup.ToASCII(u.Hostname())
+	if err != nil { // it is an address, or nothing that a resolver knows
+		return u.Hostname()
+	}
+	return name
 }
 
 // hostHeader is how a Host header names a host: without the zone of an address.
@@ -150,11 +171,11 @@ func (o *Origin) take() *conn {
 func (o *Origin) keep(c *conn) {
 	c.rest()
 	o.mu.Lock()
-	full := len(o.idle) >= maxIdle
+	full := len(o.idle) >= MaxIdle
 	if !full {
 		o.idle = append(o.idle, c)
 		if o.reaper == nil {
-			o.reaper = time.AfterFunc(idleTimeout, o.reap)
+			o.reaper = time.AfterFunc(IdleTimeout, o.reap)
 		}
 	}
 	o.mu.Unlock()
@@ -166,7 +187,7 @@ func (o *Origin) keep(c *conn) {
 // reap ends connections that have waited too long.
 func (o *Origin) reap() {
 	now := time.Now()
-	o.drop(func(c *conn) bool { return now.Sub(c.since) >= idleTimeout })
+	o.drop(func(c *conn) bool { return now.Sub(c.since) >= IdleTimeout })
 }
 
 // drop ends the idle connections that are to end, and has the others reaped.
@@ -188,7 +209,7 @@ func (o *Origin) drop(ends func(*conn) bool) {
 		o.reaper = nil
 	}
 	if len(kept) > 0 {
-		o.reaper = time.AfterFunc(idleTimeout-time.Since(kept[0].since), o.reap)
+		o.reaper = time.AfterFunc(IdleTimeout-time.Since(kept[0].since), o.reap)
 	}
 	o.mu.Unlock()
 	for _, c := range ended {

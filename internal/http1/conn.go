@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// maxHead bounds the head of an answer with those of 1xx before it, in bytes.
-const maxHead = 1 << 20
+// maxHead bounds the head of a response together with the 1xx responses before it, in bytes, as net/http does.
+const maxHead = 10 << 20
 
 // conn is one connection. It belongs to one exchange, or to its origin's idle ones.
 type conn struct {
@@ -79,7 +79,7 @@ func (c *conn) Read(p []byte) (int, error) {
 // usable reports whether an idle connection may carry another request: it was not idle for too long, the peer has not
 // closed it and has said nothing out of turn.
 func (c *conn) usable() bool {
-	if time.Since(c.since) >= idleTimeout {
+	if time.Since(c.since) >= IdleTimeout {
 		return false
 	}
 	if c.socket != nil {

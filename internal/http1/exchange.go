@@ -31,13 +31,13 @@ const (
 	// A request up to this size, such as the first of a coding session, is sent before anybody listens: the buffers between
 	// take it, or a peer that answers early reads it or closes. While a larger one is sent, somebody has to listen.
 	sentAtOnce = 128 << 10
-	pieceSize  = 256 << 10   // bytes of a request that have to go within its patience
+	PieceSize  = 256 << 10   // bytes of a request that have to go within its patience
 	lastWords  = time.Second // for what a peer has said before it closed the connection
 )
 
 // Response is an answer.
 type Response struct {
-	Status int           // 200 or above
+	Status int           // three digits, but not 1xx
 	Header http.Header   // as the peer sent it, but for the case of names
 	Length int64         // of the body in bytes, -1 if that is not known
 	Body   io.ReadCloser // may be closed at any time, also while it is read
@@ -171,7 +171,7 @@ func (x *exchange) send(r *Request) {
 func (x *exchange) sendParts(parts net.Buffers) error {
 	for {
 		var piece net.Buffers
-		piece, parts = cut(parts, pieceSize)
+		piece, parts = cut(parts, PieceSize)
 		if err := x.conn.send(piece); err != nil || len(parts) == 0 {
 			return err
 		}
@@ -217,14 +217,16 @@ func (x *exchange) head() (head, error) {
 		switch {
 		case err != nil:
 			return head{}, x.why(err)
-		case h.status >= http.StatusOK:
+		case h.status == http.StatusSwitchingProtocols: // nothing asked for that
+			return head{}, fmt.Errorf("%w: it has the status %d", ErrAnswer, h.status)
+		case !isInterim(h.status):
 			return h, x.begun()
-		case h.status < http.StatusContinue, h.status == http.StatusSwitchingProtocols:
-			return head{}, fmt.Errorf("%w: it has the status %03d", ErrAnswer, h.status)
 		}
 		x.interim = true
 	}
 }
+
+func isInterim(status int) bool { return status >= http.StatusContinue && status < http.StatusOK }
 
 // why is the reason why there is no answer.
 func (x *exchange) why(err error) error {

@@ -25,6 +25,8 @@ var (
 	errLength      = fmt.Errorf("%w: it has contradicting lengths", ErrAnswer)
 	errCoding      = fmt.Errorf("%w: it has an unknown transfer coding", ErrAnswer)
 	errChunk       = fmt.Errorf("%w: it has a malformed chunk", ErrAnswer)
+
+	errChunkOverhead = fmt.Errorf("%w: its chunks are mostly something other than data", ErrAnswer)
 )
 
 // head is the head of an answer (RFC 9112). What no server should send is not repaired, such as a line that is folded or two
@@ -46,6 +48,9 @@ const (
 	byEnd // of the connection
 )
 
+// keptBlock is the size in bytes of the largest block that is used again; a longer head is rare.
+const keptBlock = 64 << 10
+
 // blocks hold heads while they are read.
 var blocks = sync.Pool{New: func() any { b := make([]byte, 0, 4<<10); return &b }}
 
@@ -54,8 +59,10 @@ func readHead(r *bufio.Reader) (head, error) {
 	room := blocks.Get().(*[]byte)
 	block := (*room)[:0]
 	defer func() {
-		*room = block
-		blocks.Put(room)
+		if cap(block) <= keptBlock {
+			*room = block
+			blocks.Put(room)
+		}
 	}()
 	if start, err := r.Peek(len(protocol)); string(start) != protocol {
 		if len(start) < len(protocol) && err != nil {

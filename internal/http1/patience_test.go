@@ -14,11 +14,11 @@ import (
 // the peer took some of the request, and once an answer has begun it is over.
 func TestPatience(t *testing.T) {
 	const patience = 10 * time.Second
-	const fourPieces = 4*pieceSize - len("POST /v1/messages HTTP/1.1\r\nHost: peer\r\nContent-Length: 1048576\r\n\r\n")
+	const fourPieces = 4*PieceSize - len("POST /v1/messages HTTP/1.1\r\nHost: peer\r\nContent-Length: 1048576\r\n\r\n")
 	takes := func(v *visitor, each time.Duration) { // all, each of four pieces after a pause
 		for range 4 {
 			time.Sleep(each)
-			io.CopyN(io.Discard, v, pieceSize)
+			io.CopyN(io.Discard, v, PieceSize)
 		}
 	}
 	for _, c := range []struct {
@@ -32,7 +32,7 @@ func TestPatience(t *testing.T) {
 		{"it takes a little", fourPieces, func(v *visitor) { io.CopyN(io.Discard, v, 1000); time.Sleep(time.Hour) }, patience},
 		{"it stops after a piece", fourPieces, func(v *visitor) {
 			time.Sleep(patience - time.Second)
-			io.CopyN(io.Discard, v, pieceSize)
+			io.CopyN(io.Discard, v, PieceSize)
 			time.Sleep(time.Hour)
 		}, 2*patience - time.Second},
 		{"it takes all and says nothing", 1, func(v *visitor) { v.request(); v.hangsUp() }, patience},

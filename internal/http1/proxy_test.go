@@ -155,7 +155,7 @@ func TestProxyRefuses(t *testing.T) {
 		"speaks out of turn":    "HTTP/1.1 200 Connection established\r\n\r\n" + okay,
 		"speaks something else": "SSH-2.0-OpenSSH\r\n\r\n",
 		"says nothing":          "",
-		"never stops":           "HTTP/1.1 200 Connection established\r\nX: " + strings.Repeat("x", 2<<20),
+		"never stops":           "HTTP/1.1 200 Connection established\r\nX: " + strings.Repeat("x", maxHead),
 	} {
 		p := listen(t, true, func(v *visitor) { v.hangsUp() })
 		proxyOf(t, p, "http", func(c net.Conn) (string, bool) {

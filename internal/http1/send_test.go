@@ -26,8 +26,8 @@ func TestRequestGoesOutAsItIs(t *testing.T) {
 		"small in parts":         {`{"model":`, `"claude-y"`, `}`},
 		"empty parts":            {"", "a", "", "", "b", ""},
 		"at the small ones' end": {noise(sentAtOnce)},
-		"one piece":              {noise(pieceSize)},
-		"a byte more":            {noise(pieceSize), "x"},
+		"one piece":              {noise(PieceSize)},
+		"a byte more":            {noise(PieceSize), "x"},
 		"across pieces":          {noise(200_000), "MODEL", noise(400_000), "UUID", noise(1 << 20)},
 		"many parts":             many,
 	} {

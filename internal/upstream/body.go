@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"shunt/internal/wire"
 )
@@ -90,11 +91,14 @@ func (b *Body) Release() {
 // payload is a client's request as one attempt sends it. It lives until it is sent, which may be after the answer has come,
 // and holds a reference to the body for so long.
 type payload struct {
-	fields []field
-	head   []byte
-	body   [][]byte
-	length int64
-	source *Body
+	target  string        // path and query
+	timeout time.Duration // for the response to begin; 0 is no limit
+	fresh   bool          // requires a new connection
+	fields  []field
+	head    []byte
+	body    [][]byte
+	length  int64
+	source  *Body
 }
 
 var payloads = sync.Pool{New: func() any { return new(payload) }}

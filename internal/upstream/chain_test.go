@@ -46,7 +46,7 @@ func TestTakesClient(t *testing.T) {
 	}
 	for _, other := range []Upstream{
 		single(t, "http://api.example", Bearer(secret.New("k"))), single(t, "http://api.example", APIKey(secret.New(""))),
-		NewPool(PoolOptions{Base: pass.base, Transport: NewTransport(nil)}),
+		NewPool(PoolOptions{Base: pass.base, Transport: newTestTransport(nil)}),
 	} {
 		if TakesClient([]Link{{Upstream: other}}, 0) || takesSecond(pass, other) || takesSecond(other, pass) {
 			t.Errorf("%T takes the client's credential", other)
@@ -60,5 +60,5 @@ func single(t *testing.T, base string, c Credential) *Single {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewSingle("x", u, c, &claude.Family, NewTransport(nil))
+	return NewSingle("x", u, c, &claude.Family, newTestTransport(nil))
 }

@@ -93,11 +93,12 @@ func namedIn(lines []string) iter.Seq[string] {
 // smallBody is the size in bytes up to which a body is copied behind its head, so that both are one write.
 const smallBody = 8 << 10
 
-// writeHead writes the head of a call's request, as net/http would. A small body follows in the same piece.
-func (p *payload) writeHead(target, host string, client http.Header, c *call) {
-	p.fields = appendFields(p.fields[:0], client, c.credential, c.set)
+// writeHead writes the head of a request as net/http would, with a prefix before the target. A small body follows in the same
+// piece.
+func (p *payload) writeHead(prefix, host string) {
 	h := append(p.head[:0], "POST "...)
-	h = append(h, target...)
+	h = append(h, prefix...)
+	h = append(h, p.target...)
 	h = append(h, " HTTP/1.1\r\nHost: "...)
 	h = append(h, host...)
 	h = append(h, "\r\n"...)

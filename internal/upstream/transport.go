@@ -17,37 +17,85 @@ import (
 	"shunt/internal/wire"
 )
 
-// Transport carries requests to upstreams over HTTP/1.1: one connection a request in flight, so that one that dies takes
-// one stream with it. It follows no redirect and never resends on its own; to a client's request it adds no header. It is
-// safe for concurrent use.
+// Transport carries requests to upstreams over HTTP/1.1: one connection for each request in flight, so that one that dies
+// takes one stream with it. It follows no redirect and never resends on its own; to a client's request it adds no header. It
+// is safe for concurrent use.
 type Transport struct {
-	hops *http1.Client   // of clients' requests
-	own  *http.Transport // of requests that are shunt's own
+	hops hops            // for clients' requests
+	own  *http.Transport // for shunt's own requests
+}
+
+// hops sends clients' requests: through package http1 or, as a fallback, through net/http.
+type hops interface {
+	// sender returns what sends requests to the origin of a URL.
+	sender(base *url.URL) sender
+	// close ends idle connections.
+	close()
+}
+
+// sender sends requests to one origin.
+type sender interface {
+	// Host returns the origin's host as the Host header has it.
+	Host() string
+	// send sends a request and returns the response, whose body the caller closes. It releases the payload when it is sent,
+	// which may be after the response has begun. Its errors are the same whatever sends: they wrap [http1.ErrNoConnection],
+	// [http1.ErrPatience], [http1.ErrAnswer] or the context's own, or are an [http1.SendError].
+	send(ctx context.Context, p *payload) (*http1.Response, error)
 }
 
 // DialFunc opens a connection.
 type DialFunc = http1.DialFunc
 
-// NewTransport returns a transport; dial is nil outside tests.
+// NewTransport returns a transport that uses package http1; dial is nil outside tests.
 func NewTransport(dial DialFunc) *Transport {
+	return newTransport(dial, func(dial DialFunc) hops { return http1Hops{http1.NewClient(dial)} })
+}
+
+// NewNetHTTPTransport is like [NewTransport], but uses net/http for clients' requests too.
+func NewNetHTTPTransport(dial DialFunc) *Transport {
+	return newTransport(dial, func(dial DialFunc) hops { return newNetHTTP(dial) })
+}
+
+func newTransport(dial DialFunc, newHops func(DialFunc) hops) *Transport {
 	if dial == nil {
 		dial = dialer
 	}
+	own := newHTTPTransport(dial)
+	own.Proxy, own.DisableKeepAlives, own.MaxResponseHeaderBytes = hosts.Proxy, true, 1<<20
+	return &Transport{newHops(dial), own}
+}
+
+// newHTTPTransport returns what every use of net/http's transport has in common.
+func newHTTPTransport(dial DialFunc) *http.Transport {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
-	return &Transport{http1.NewClient(dial), &http.Transport{
-		Proxy: hosts.Proxy,
+	return &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			ctx, cancel := context.WithTimeout(ctx, http1.ConnectTimeout)
 			defer cancel()
 			return dial(ctx, network, address)
 		},
-		TLSHandshakeTimeout:    http1.ConnectTimeout,
-		DisableCompression:     true,
-		DisableKeepAlives:      true,
-		MaxResponseHeaderBytes: 1 << 20,
-		Protocols:              &protocols,
-	}}
+		TLSHandshakeTimeout: http1.ConnectTimeout,
+		DisableCompression:  true,
+		Protocols:           &protocols,
+	}
+}
+
+type http1Hops struct{ *http1.Client }
+
+func (h http1Hops) sender(base *url.URL) sender { return http1Origin{h.Origin(base)} }
+
+func (h http1Hops) close() { h.Close() }
+
+type http1Origin struct{ *http1.Origin }
+
+func (o http1Origin) send(ctx context.Context, p *payload) (*http1.Response, error) {
+	prefix, credential := o.Forward()
+	if credential != "" {
+		p.fields = append(p.fields, field{"Proxy-Authorization", credential})
+	}
+	p.writeHead(prefix, o.Host())
+	return o.Send(ctx, &http1.Request{Head: p.head, Body: p.body, Patience: p.timeout, Fresh: p.fresh, Sent: p.release})
 }
 
 // dialer dials localhost on loopback addresses only (CFG-41), whatever a resolver says.
@@ -68,7 +116,7 @@ func dialer(ctx context.Context, network, address string) (net.Conn, error) {
 
 // Close ends idle connections.
 func (t *Transport) Close() {
-	t.hops.Close()
+	t.hops.close()
 	t.own.CloseIdleConnections()
 }
 
@@ -80,12 +128,12 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) { return 
 type endpoint struct {
 	base     *url.URL
 	baseText string // the same as text
-	origin   *http1.Origin
+	sender   sender
 	path     string // of the base URL, which those of requests are appended to
 }
 
 func (t *Transport) endpoint(base *url.URL) endpoint {
-	return endpoint{base, base.String(), t.hops.Origin(base), strings.TrimSuffix(base.EscapedPath(), "/")}
+	return endpoint{base, base.String(), t.hops.sender(base), strings.TrimSuffix(base.EscapedPath(), "/")}
 }
 
 // target is the path and query of a request below the base URL (WIRE-4).
@@ -105,23 +153,24 @@ type call struct {
 	fresh      bool
 }
 
-// send returns the upstream's answer, whose body the caller closes. Its errors wrap [http1.ErrPatience],
-// [http1.ErrNoConnection], [http1.ErrAnswer], the context's own, or are any other failure of the connection before response
-// headers.
+// send sends a request and returns the upstream's response, whose body the caller closes. Its errors wrap those of [sender].
 func (e *endpoint) send(r *Request, c call) (*http1.Response, error) {
-	p := newPayload(r.Body, c.edits)
-	prefix, credential := e.origin.Forward()
-	if credential != "" {
-		c.set = append(c.set, field{"Proxy-Authorization", credential})
+	response, err := e.sender.send(r.Client.Context(), e.payload(r, c))
+	if err == nil && response.Status < http.StatusOK { // which net/http's server cannot relay
+		response.Body.Close()
+		err = fmt.Errorf("%w: it has the status %03d", http1.ErrAnswer, response.Status)
 	}
-	p.writeHead(prefix+e.target(r), e.origin.Host(), r.Client.Header, &c)
-	response, err := e.origin.Send(r.Client.Context(), &http1.Request{
-		Head: p.head, Body: p.body, Patience: r.ttfb(), Fresh: c.fresh, Sent: p.release,
-	})
 	if err != nil {
-		return nil, fmt.Errorf("send to %s: %w", e.origin.Host(), err)
+		return nil, fmt.Errorf("send to %s: %w", e.sender.Host(), err)
 	}
 	return response, nil
+}
+
+func (e *endpoint) payload(r *Request, c call) *payload {
+	p := newPayload(r.Body, c.edits)
+	p.target, p.timeout, p.fresh = e.target(r), r.ttfb(), c.fresh
+	p.fields = appendFields(p.fields, r.Client.Header, c.credential, c.set)
+	return p
 }
 
 // cause is why a send failed, for the log: what the network said, and nothing of an answer.

@@ -54,7 +54,7 @@ func FuzzWire(f *testing.F) {
 			"X-Goog-Api-Key: k\r\nX-MS-CLIENT-PRINCIPAL: p\r\n", small, "claude-x", "", "", way)
 		f.Add("Transfer-Encoding: chunked\r\nUser-Agent:\r\nX-Folded: a\r\n b\r\n", small, "claude-x", "", "", way)
 	}
-	transport := NewTransport(nil)
+	transport := newTestTransport(nil)
 	var endpoints []endpoint
 	for _, base := range []string{"https://api.example", "http://up.example:8080/a%20b/"} {
 		u, err := url.Parse(base)
@@ -97,8 +97,8 @@ func FuzzWire(f *testing.F) {
 			c.set = append(c.set, plainAnswer)
 		}
 		c.credential = [...]Credential{asPooled: Bearer(secret.New("ours")), asKey: APIKey(secret.New("ours")), asClient: {}, asNobody: nobody}[way]
-		p := newPayload(b, c.edits)
-		p.writeHead(to.target(r), to.origin.Host(), client.Header, &c)
+		p := to.payload(r, c)
+		p.writeHead("", to.sender.Host())
 		got := append(bytes.Clone(p.head), bytes.Join(p.body, nil)...)
 		p.release()
 
