@@ -64,12 +64,19 @@ type App struct {
 	refused bool                          // the last reload was; follow's own
 }
 
+func newTransport(cfg *config.Config, dial upstream.DialFunc) *upstream.Transport {
+	if cfg.Server.Transport == config.TransportNetHTTP {
+		return upstream.NewNetHTTPTransport(dial)
+	}
+	return upstream.NewTransport(dial)
+}
+
 // New builds an App from a valid configuration. It starts nothing that an end of the process would leave behind, but
 // opens the request log; [App.Run] closes it.
 func New(cfg *config.Config, o Options) (*App, error) {
 	a := &App{options: o, refreshes: make(chan chan struct{}), health: observe.NewHealth(o.Log, o.Clock), registry: pool.NewRegistry(o.Clock, quotaTables())}
 	a.config.Store(cfg)
-	a.transport = upstream.NewTransport(o.Dial)
+	a.transport = newTransport(cfg, o.Dial)
 	a.poller = newPoller(a, &cfg.Server.Pool)
 	a.metrics = a.newMetrics(cfg)
 	var err error

@@ -17,7 +17,7 @@ import (
 func garbage(w http.ResponseWriter, _ *http.Request) {
 	c, _, err := http.NewResponseController(w).Hijack()
 	if err == nil {
-		io.WriteString(c, "SSH-2.0-OpenSSH_9.9")
+		io.WriteString(c, "SSH-2.0-OpenSSH_9.9\r\n")
 	}
 }
 

@@ -104,6 +104,9 @@ func inWorld(t *testing.T, provider sim.Config, toml string, test func(w *world)
 			"HOME=" + t.TempDir(), "SHUNT_CLAUDE_ACCOUNTS_DIR=" + w.store, "SHUNT_CLAUDE_TOKEN_URL=" + providerURL + sim.TokenPath,
 			"TEST_KEY=paid-key",
 		}
+		if transport := os.Getenv("SHUNT_TEST_TRANSPORT"); transport != "" {
+			w.env = append(w.env, "SHUNT_SERVER__TRANSPORT="+transport)
+		}
 		for _, f := range before {
 			f(w)
 		}

@@ -48,6 +48,7 @@ type Server struct {
 	MaxConcurrentRequests int           // 0: no limit
 	AllowedHosts          []string      // lower case, without ports
 	ShutdownTimeout       time.Duration
+	Transport             Transport
 	Limits                Limits
 	Timeouts              Timeouts
 	Pool                  Pool
@@ -57,6 +58,15 @@ type Server struct {
 	Usage, OAuthUsage     bool // whether [server.usage] and [server.oauth_usage] are there
 	Metrics               Metrics
 }
+
+// Transport is what sends clients' requests to providers.
+type Transport string
+
+// The transports.
+const (
+	TransportHTTP1   Transport = "http1"
+	TransportNetHTTP Transport = "net/http"
+)
 
 // Access is the table [server.access_control].
 type Access struct {

@@ -76,6 +76,12 @@ var serverKeys = []schema.Key{
 			"0 means no limit. With `[server.auth]`, requests without a token count only until they are refused, and hold at most a tenth.",
 	},
 	{
+		Name: "transport", Default: `"http1"`, Restart: true,
+		Binding: schema.Bind(schema.Choice(TransportHTTP1, TransportNetHTTP), func(s *Server) *Transport { return &s.Transport }),
+		Doc: "What sends requests to providers: `http1` is shunt's own, which costs least; `net/http` is the Go library's, to fall back on if " +
+			"something between shunt and a provider does not get along with the former.",
+	},
+	{
 		Name: "allowed_hosts", Default: `[]`,
 		Binding: schema.Bind(hostNames, func(s *Server) *[]string { return &s.AllowedHosts }),
 		Doc: "Names, besides those of the loopback interface, under which shunt may be reached while `bind` is a loopback address, such as the name " +

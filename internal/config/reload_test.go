@@ -15,6 +15,7 @@ func TestChanged(t *testing.T) {
 		default_provider = "x"
 		sse_keepalive_seconds = 1
 		max_concurrent_requests = 1
+		transport = "net/http"
 		allowed_hosts = ["a"]
 		shutdown_timeout_seconds = 1
 		[server.limits]
@@ -56,7 +57,7 @@ func TestChanged(t *testing.T) {
 		format = "text"
 		requests = "x"
 	`, "A=a:1", "B=b:two-of-sixteen-ch")
-	const want = "server.bind server.max_concurrent_requests server.limits.max_request_header_bytes server.limits.max_url_length server.timeouts.read_header_ms " +
+	const want = "server.bind server.max_concurrent_requests server.transport server.limits.max_request_header_bytes server.limits.max_url_length server.timeouts.read_header_ms " +
 		"server.pool.usage_refresh_seconds server.pool.state_path server.access_control.allow_cidrs server.access_control.deny_cidrs " +
 		"server.access_control.trust_forwarded_for server.admin.tokens_env server.admin server.usage server.oauth_usage server.metrics.bind server.metrics " +
 		"log.format otel.endpoint otel"

@@ -10,9 +10,12 @@ import (
 )
 
 // goTest runs go test in a module's folder and counts its results.
-func goTest(dir string, args ...string) count {
+func goTest(dir string, args ...string) count { return goTestWith(nil, dir, args...) }
+
+// goTestWith is like [goTest], with variables added to the environment.
+func goTestWith(env []string, dir string, args ...string) count {
 	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
-	cmd.Dir, cmd.Stderr = dir, os.Stdout
+	cmd.Dir, cmd.Stderr, cmd.Env = dir, os.Stdout, append(os.Environ(), env...)
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()

@@ -2,7 +2,7 @@
 // counts as failed. The last line of its output is "N passed, N failed", and the exit code tells the same.
 //
 //	go run ./scripts/verify static  format, vet, staticcheck
-//	go run ./scripts/verify unit    the same, then tests with the race detector, budgets of allocations
+//	go run ./scripts/verify unit    the same, then tests with the race detector, once more with net/http as the transport, budgets of allocations
 //	go run ./scripts/verify test    the same, then a short run of every fuzz target, the end-to-end tests, and a minute of the soak
 //	go run ./scripts/verify e2e     the end-to-end tests alone
 //
@@ -46,9 +46,9 @@ func main() {
 	case "static":
 		stages = static
 	case "unit":
-		stages = append(static, stage{"unit", func() count { return unit() }}, stage{"allocations", allocations}, stage{"bench", benchModule})
+		stages = append(static, stage{"unit", func() count { return unit() }}, stage{"net/http", netHTTP}, stage{"allocations", allocations}, stage{"bench", benchModule})
 	case "test":
-		stages = append(static, stage{"unit", func() count { return unit("-shuffle=on") }}, stage{"allocations", allocations}, stage{"bench", benchModule}, stage{"fuzz", fuzz}, e2e, stage{"soak", soak})
+		stages = append(static, stage{"unit", func() count { return unit("-shuffle=on") }}, stage{"net/http", netHTTP}, stage{"allocations", allocations}, stage{"bench", benchModule}, stage{"fuzz", fuzz}, e2e, stage{"soak", soak})
 	case "e2e":
 		stages = []stage{e2e}
 	default:
@@ -62,6 +62,13 @@ func main() {
 
 func unit(flags ...string) count {
 	return goTest(".", append(flags, "-race", "-timeout=5m", "./...")...)
+}
+
+// netHTTP runs the tests of what lies between a client and a provider once more, with net/http in place of package http1. What
+// a request may allocate is measured with http1.
+func netHTTP() count {
+	return goTestWith([]string{"SHUNT_TEST_TRANSPORT=net/http"}, ".", "-count=1", "-timeout=5m", "-skip=^TestAllocations",
+		"./internal/upstream", "./internal/relay", "./internal/app", "./internal/usage")
 }
 
 // allocations runs the tests of what a request may allocate. They are left out of the race detector's build, under which
