@@ -80,16 +80,26 @@ func readRequest(in *bufio.Reader) (*http.Request, []byte, error) {
 	return r, body, err
 }
 
-// sent sends a request with a body of some size to http://up.test, and checks afterwards that the body was given back.
+// sent is [sentTo] for http://up.test.
 func sent(t *testing.T, ctx context.Context, transport *Transport, size int, timeout time.Duration, c call) (*http1.Response, error) {
 	t.Helper()
+	return sentTo(t, ctx, transport, "http://up.test", size, timeout, c)
+}
+
+// sentTo sends a request with a body of some size, and checks afterwards that the body was given back.
+func sentTo(t *testing.T, ctx context.Context, transport *Transport, base string, size int, timeout time.Duration, c call) (*http1.Response, error) {
+	t.Helper()
+	u, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
 	body, err := ReadBody(strings.NewReader(strings.Repeat("x", size)), int64(size), 1<<30)
 	if err != nil {
 		t.Fatal(err)
 	}
 	client := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/messages?beta=true", nil)
 	client.Header.Set("X-App", "cli")
-	to := transport.endpoint(&url.URL{Scheme: "http", Host: "up.test"})
+	to := transport.endpoint(u)
 	response, err := to.send(&Request{Client: client, Path: "/v1/messages", Body: body, Times: Times{TTFBNonstream: timeout}}, c)
 	body.Release()
 	t.Cleanup(func() {
