@@ -41,7 +41,7 @@ simulate: family/claude observe pool quota
 store/storetest: store
 store:
 upstream: account dialect family http1 observe pool quota relay
-usage: account family family/claude observe pool quota
+usage: account family observe pool quota
 wire/wiretest:
 `
 

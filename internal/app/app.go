@@ -96,10 +96,10 @@ func New(cfg *config.Config, o Options) (*App, error) {
 		served.Admin, served.Metrics = a.admin, a.admin.Readers(a.metrics.Handler())
 	}
 	if cfg.Server.Usage {
-		served.Usage = usage.Summary(a.usage)
+		served.Usage = a.usage()
 	}
 	if cfg.Server.OAuthUsage {
-		served.OAuthUsage = usage.Bars(a.usage)
+		served.ClientUsage = a.clientUsage(families[0])
 	}
 	a.gateway = gateway.New(served, a.assemble(cfg))
 	server := &cfg.Server

@@ -69,4 +69,6 @@ type Usage struct {
 	Header http.Header // of the request, besides its token
 	// Parse reads the response's body (QUO-22).
 	Parse func(body []byte) (quota.Usage, error)
+	// Append appends the body of such a response, for clients that poll shunt as they would the provider (USE-2).
+	Append func(dst []byte, u quota.Usage) []byte
 }

@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"encoding/base64"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -63,10 +62,14 @@ func open(t *testing.T, toml string) *door {
 	t.Helper()
 	d := &door{T: t}
 	d.config = d.load(toml)
-	answers := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "{}") })
 	d.gateway = gateway.New(gateway.Options{
 		Dialects: dialects,
-		Version:  "v1", Log: slog.New(slog.DiscardHandler), Record: func(r *observe.Record) { d.record = r }, Usage: answers, OAuthUsage: answers,
+		Version:  "v1", Log: slog.New(slog.DiscardHandler), Record: func(r *observe.Record) { d.record = r },
+		Usage: &gateway.Usage{Pools: func() []gateway.PoolUsage { return nil }},
+		ClientUsage: &gateway.ClientUsage{
+			Path: "/api/oauth/usage", Accounts: func() []gateway.AccountUsage { return nil },
+			Append: func([]byte, map[string]gateway.WindowUsage) []byte { return []byte("{}") },
+		},
 	}, d.state())
 	return d
 }
@@ -328,18 +331,18 @@ func TestWhoReadsUsage(t *testing.T) {
 		headers          []string
 		want             int
 	}{
-		{"usage, a stranger", closed, "/usage", nil, 401},
+		{"usage, without a token", closed, "/usage", nil, 401},
 		{"usage, a client", closed, "/usage", []string{ann}, 200},
 		{"usage, the table gone", "", "/usage", []string{ann}, 403},
-		{"bars, on loopback", "", "/api/oauth/usage", nil, 200},
-		{"bars, on loopback with tokens", closed, "/api/oauth/usage", nil, 200},
-		{"bars, through a proxy", "", "/api/oauth/usage", []string{proxied}, 403},
-		{"bars, through another proxy", "", "/api/oauth/usage", []string{"Via: 1.1 proxy"}, 403},
-		{"bars, through a proxy, a stranger", closed, "/api/oauth/usage", []string{proxied}, 401},
-		{"bars, through a proxy, a client", closed, "/api/oauth/usage", []string{proxied, ann}, 200},
-		{"bars, everywhere, a stranger", everywhere + closed, "/api/oauth/usage", nil, 401},
-		{"bars, everywhere, a client", everywhere + closed, "/api/oauth/usage", []string{ann}, 200},
-		{"bars, everywhere, the table gone", everywhere, "/api/oauth/usage", []string{ann}, 403},
+		{"client usage, on loopback", "", "/api/oauth/usage", nil, 200},
+		{"client usage, on loopback with tokens", closed, "/api/oauth/usage", nil, 200},
+		{"client usage, through a proxy", "", "/api/oauth/usage", []string{proxied}, 403},
+		{"client usage, through another proxy", "", "/api/oauth/usage", []string{"Via: 1.1 proxy"}, 403},
+		{"client usage, through a proxy, without a token", closed, "/api/oauth/usage", []string{proxied}, 401},
+		{"client usage, through a proxy, a client", closed, "/api/oauth/usage", []string{proxied, ann}, 200},
+		{"client usage, everywhere, without a token", everywhere + closed, "/api/oauth/usage", nil, 401},
+		{"client usage, everywhere, a client", everywhere + closed, "/api/oauth/usage", []string{ann}, 200},
+		{"client usage, everywhere, the table gone", everywhere, "/api/oauth/usage", []string{ann}, 403},
 	} {
 		if w := open(t, c.toml).send(c.path, "", local, c.headers...); w.Code != c.want {
 			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)

@@ -39,8 +39,8 @@ type Options struct {
 	Record  func(*observe.Record) // called once for every inference request, when it has ended
 	Admin   http.Handler          // for /admin and everything below it, with its own access rules; nil: off
 
-	// Usage and OAuthUsage serve GET /usage and GET /api/oauth/usage, once the gateway has admitted a request; nil: off.
-	Usage, OAuthUsage http.Handler
+	Usage       *Usage       // nil: GET /usage is off
+	ClientUsage *ClientUsage // nil: off
 
 	// Dialects are what clients speak. Responses to requests of no dialect are in the first one.
 	Dialects []dialect.Inbound
@@ -68,10 +68,10 @@ func New(o Options, s *State) *Gateway {
 		}
 	}
 	if o.Usage != nil {
-		g.endpoints["/usage"] = endpoint{read, (*Gateway).usage}
+		g.endpoints["/usage"] = endpoint{read, (*Gateway).showUsage}
 	}
-	if o.OAuthUsage != nil {
-		g.endpoints["/api/oauth/usage"] = endpoint{read, (*Gateway).oauthUsage}
+	if o.ClientUsage != nil {
+		g.endpoints[o.ClientUsage.Path] = endpoint{read, (*Gateway).clientUsage}
 	}
 	if o.Metrics != nil {
 		g.endpoints["/metrics"] = endpoint{read, (*Gateway).metrics}

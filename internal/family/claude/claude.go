@@ -30,6 +30,7 @@ var Family = family.Family{
 		Path:   "api/oauth/usage",
 		Header: http.Header{"Anthropic-Beta": {oauthBeta}, "Anthropic-Version": {"2023-06-01"}},
 		Parse:  parseUsage,
+		Append: appendUsage,
 	},
 
 	Rules:             family.Standard,

@@ -3,6 +3,7 @@ package claude
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"strconv"
 	"time"
 
@@ -90,4 +91,58 @@ func (m members) members(name string) members { return membersOf(m[name]) }
 func text(raw json.RawMessage) (s string) {
 	_ = json.Unmarshal(raw, &s)
 	return s
+}
+
+// usageJSON is the response that [appendUsage] writes.
+type usageJSON struct {
+	FiveHour *windowJSON `json:"five_hour,omitempty"`
+	SevenDay *windowJSON `json:"seven_day,omitempty"`
+	Limits   []limitJSON `json:"limits,omitempty"`
+}
+
+type windowJSON struct {
+	Utilization float64 `json:"utilization"` // percent
+	ResetsAt    string  `json:"resets_at,omitempty"`
+}
+
+type limitJSON struct {
+	Kind     string    `json:"kind"`
+	Scope    scopeJSON `json:"scope"`
+	Percent  float64   `json:"percent"`
+	ResetsAt string    `json:"resets_at,omitempty"`
+}
+
+type scopeJSON struct {
+	Model struct {
+		DisplayName string `json:"display_name"`
+	} `json:"model"`
+}
+
+// appendUsage writes what [parseUsage] reads (USE-2).
+func appendUsage(dst []byte, u quota.Usage) []byte {
+	reply := usageJSON{FiveHour: windowOfUsage(&u.Windows[FiveHour]), SevenDay: windowOfUsage(&u.Windows[SevenDay])}
+	if w := windowOfUsage(&u.Windows[Fable]); w != nil {
+		limit := limitJSON{Kind: scopedLimit, Percent: w.Utilization, ResetsAt: w.ResetsAt}
+		limit.Scope.Model.DisplayName = fableName
+		reply.Limits = []limitJSON{limit}
+	}
+	body, err := json.Marshal(reply)
+	if err != nil {
+		panic(err) // utilizations are finite
+	}
+	return append(dst, body...)
+}
+
+// mostShown bounds the utilization that is shown, a fraction, so that the percentage is a number.
+const mostShown = 1e6
+
+func windowOfUsage(w *quota.WindowUsage) *windowJSON {
+	if !w.Has {
+		return nil
+	}
+	shown := &windowJSON{Utilization: math.Round(min(w.Utilization, mostShown)*1e4) / 1e2}
+	if !w.Reset.IsZero() {
+		shown.ResetsAt = w.Reset.UTC().Format(time.RFC3339)
+	}
+	return shown
 }

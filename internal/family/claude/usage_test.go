@@ -225,3 +225,27 @@ func highest(list []quota.WindowUsage) (best quota.WindowUsage) {
 	}
 	return best
 }
+
+// USE-2: what clients read is what the provider would send: a percentage of two decimals and a reset, each if known.
+func TestAppendUsage(t *testing.T) {
+	reset := time.Date(2026, 1, 2, 13, 0, 0, 0, time.UTC)
+	window := func(used float64) quota.WindowUsage {
+		return quota.WindowUsage{Utilization: used, Has: true, Reset: reset}
+	}
+	for want, u := range map[string]quota.Usage{
+		`{}`: {},
+		`{"five_hour":{"utilization":12.35,"resets_at":"2026-01-02T13:00:00Z"},"seven_day":{"utilization":50},` +
+			`"limits":[{"kind":"weekly_scoped","scope":{"model":{"display_name":"Fable"}},"percent":120,"resets_at":"2026-01-02T13:00:00Z"}]}`: {
+			Windows: [quota.MaxWindows]quota.WindowUsage{window(0.123456), {Utilization: 0.5, Has: true}, window(1.2)},
+		},
+		`{"five_hour":{"utilization":100000000,"resets_at":"2026-01-02T13:00:00Z"}}`: {Windows: [quota.MaxWindows]quota.WindowUsage{window(1e308)}},
+	} {
+		body := claude.Family.Usage.Append(nil, u)
+		if string(body) != want {
+			t.Errorf("got  %s\nwant %s", body, want)
+		}
+		if again, err := claude.Family.Usage.Parse(body); u != (quota.Usage{}) && (err != nil || again.Windows[claude.Fable].Has != u.Windows[claude.Fable].Has) {
+			t.Errorf("%s is read as %+v, %v", body, again, err)
+		}
+	}
+}
