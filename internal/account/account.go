@@ -97,7 +97,7 @@ func (a *Account) Token(ctx context.Context) (Token, error) {
 	case !c.refreshable() && c.expired(now):
 		s.markNeedsLogin(c.Access, expiredReason)
 		return Token{}, a.failed(fmt.Errorf("%w: %s", ErrNeedsLogin, expiredReason))
-	case !c.refreshable() || c.fresh(now) || !c.expired(now) && s.resting(now):
+	case !c.refreshable() || c.fresh(now) || !c.expired(now) && s.backingOff(now):
 		return c.Access, nil
 	}
 	wait, stop := ctx, func() {}

@@ -63,7 +63,7 @@ func (k *Keeper) changed(ctx context.Context, dir, name string) {
 		s, known := k.sources[place{f, dir, name}]
 		k.mu.Unlock()
 		_, entry := entryName(name)
-		if known && s.look(ctx) || !known && entry && dir == f.Dir {
+		if known && s.refreshFromDisk(ctx) || !known && entry && dir == f.Dir {
 			k.signal(k.changes)
 		}
 	}
@@ -74,14 +74,14 @@ func (k *Keeper) takeTurn(ctx context.Context) {
 	now := k.clock.Now()
 	var next *source
 	var left time.Duration
-	for _, s := range k.all() {
+	for _, s := range k.allSources() {
 		if s.store == nil {
 			continue
 		}
 		c, problem := s.usable()
 		if problem != nil {
 			// A watch tells of each change once; this catches what it told of at a bad moment.
-			if s.look(ctx) {
+			if s.refreshFromDisk(ctx) {
 				k.signal(k.changes)
 			}
 			continue
@@ -90,7 +90,7 @@ func (k *Keeper) takeTurn(ctx context.Context) {
 			k.spawn(func() { _ = s.save(k.ctx) })
 		}
 		// A provider whose tokens live for minutes only must not be asked for another in every turn.
-		if !c.refreshable() || now.Before(c.half) || s.inFlight() || s.resting(now) {
+		if !c.refreshable() || now.Before(c.half) || s.inFlight() || s.backingOff(now) {
 			continue
 		}
 		if l := c.Expires.Sub(now); l < renewBelow && (next == nil || l < left) {

@@ -30,10 +30,10 @@ func TestParseRefuses(t *testing.T) {
 		`{"claudeAiOauth":{"accessToken":17}}`:                                              "the claudeAiOauth login has no accessToken",
 		`{"claudeAiOauth":{"refreshToken":"s3cret"}}`:                                       "the claudeAiOauth login has no accessToken",
 		`{"claudeAiOauth":{"accessToken":"s3cret"},"claudeAiOauth":{}}`:                     "the claudeAiOauth login has no accessToken",
-		`{"claudeAiOauth":{"accessToken":"s3c\nret"}}`:                                      "accessToken holds white space or characters that no token has (was it pasted with a line break?)",
-		`{"claudeAiOauth":{"accessToken":"s3cret\u0000"}}`:                                  "accessToken holds white space or characters that no token has (was it pasted with a line break?)",
-		`{"claudeAiOauth":{"accessToken":"s3crét"}}`:                                        "accessToken holds white space or characters that no token has (was it pasted with a line break?)",
-		`{"claudeAiOauth":{"accessToken":"s3cret","refreshToken":"s3c ret"}}`:               "refreshToken holds white space or characters that no token has (was it pasted with a line break?)",
+		`{"claudeAiOauth":{"accessToken":"s3c\nret"}}`:                                      "accessToken contains white space or characters that are not valid in a token (was it pasted with a line break?)",
+		`{"claudeAiOauth":{"accessToken":"s3cret\u0000"}}`:                                  "accessToken contains white space or characters that are not valid in a token (was it pasted with a line break?)",
+		`{"claudeAiOauth":{"accessToken":"s3crét"}}`:                                        "accessToken contains white space or characters that are not valid in a token (was it pasted with a line break?)",
+		`{"claudeAiOauth":{"accessToken":"s3cret","refreshToken":"s3c ret"}}`:               "refreshToken contains white space or characters that are not valid in a token (was it pasted with a line break?)",
 		`{"claudeAiOauth":` + strings.Repeat(`[`, 20000) + strings.Repeat(`]`, 20000) + `}`: "the file is not valid JSON (truncated?)",
 		"\xff\xfe{\x00":  "the file is UTF-16 text; save it as UTF-8",
 		"\ufeff\ufeff{}": "the file is not valid JSON (truncated?)",
@@ -64,12 +64,12 @@ func TestExpiryIsMonotonic(t *testing.T) {
 	c := credential{Credential: oauth.Credential{Access: secret.New("a"), Refresh: secret.New("r"), Expires: expires}}
 	s.adopt(c)
 	c.Expires = time.UnixMilli(expires.UnixMilli()) // as the file tells it
-	s.learn(document{credential: c}, "v", nil)
+	s.update(document{credential: c}, "v", nil)
 	if s.current.Expires != expires {
 		t.Errorf("reading the file back made %v of %v", s.current.Expires, expires)
 	}
 	c.Expires = c.Expires.Add(time.Minute)
-	s.learn(document{credential: c}, "v2", nil)
+	s.update(document{credential: c}, "v2", nil)
 	if !s.current.Expires.Equal(c.Expires) {
 		t.Error("the file's own time does not count")
 	}

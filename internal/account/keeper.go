@@ -159,7 +159,7 @@ func (k *Keeper) Close(ctx context.Context) error {
 		return fmt.Errorf("refreshes are still under way: %w", ctx.Err())
 	}
 	var lost []error
-	for _, s := range k.all() {
+	for _, s := range k.allSources() {
 		if s.unwritten() {
 			if err := s.save(ctx); err != nil {
 				lost = append(lost, fmt.Errorf("the login of %s is lost, because %s cannot be written: %w", s.title(), s.place, err))
@@ -180,7 +180,7 @@ func (k *Keeper) spawn(f func()) bool {
 	return true
 }
 
-func (k *Keeper) all() []*source {
+func (k *Keeper) allSources() []*source {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	list := make([]*source, 0, len(k.sources))
@@ -191,7 +191,7 @@ func (k *Keeper) all() []*source {
 }
 
 // at returns the source of a place, which it makes if it is new.
-func (k *Keeper) at(p place) *source {
+func (k *Keeper) sourceAt(p place) *source {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s, ok := k.sources[p]

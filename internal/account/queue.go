@@ -105,7 +105,7 @@ func (s successors) add(spent, by credential) {
 }
 
 // of follows the rotation from a credential to its present end. It reports whether there was a step.
-func (s successors) of(c credential) (latest credential, spent bool) {
+func (s successors) latest(c credential) (latest credential, spent bool) {
 	for !c.Refresh.IsZero() {
 		next, ok := s.cache.Get(c.Refresh)
 		if !ok {

@@ -107,13 +107,13 @@ func TestSuccessors(t *testing.T) {
 	unrotated := login("3")
 	unrotated.Access = secret.New("a4")
 	s.add(login("3"), unrotated)
-	if got, spent := s.of(login("1")); !spent || got != login("3") {
+	if got, spent := s.latest(login("1")); !spent || got != login("3") {
 		t.Errorf("successor %+v, %v", got, spent)
 	}
 	unrefreshable := login("")
 	unrefreshable.Refresh = secret.String{}
 	for _, c := range []credential{login("3"), login("x"), unrefreshable} {
-		if got, spent := s.of(c); spent || got != c {
+		if got, spent := s.latest(c); spent || got != c {
 			t.Errorf("successor %+v, %v", got, spent)
 		}
 	}

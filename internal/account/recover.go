@@ -26,13 +26,13 @@ func (s *source) recoverAtStart(ctx context.Context) {
 		return
 	}
 	defer lease.Release()
-	s.recover(ctx)
+	s.recoverLogin(ctx)
 	_ = s.store.RemoveOrphans(ctx, s.name, store.OrphanLife) // what remains is removed later
 }
 
 // recover replaces a login whose refresh token is spent, if the process that refreshed it was killed before the new login was
 // in place (TOK-6b). It reports whether it did. The caller holds the lock of the document.
-func (s *source) recover(ctx context.Context) bool {
+func (s *source) recoverLogin(ctx context.Context) bool {
 	orphans, err := s.store.Orphans(ctx, s.name)
 	if err != nil || len(orphans) == 0 {
 		return false
@@ -47,7 +47,7 @@ func (s *source) recover(ctx context.Context) bool {
 	if !ok {
 		return false
 	}
-	_, spent := s.keeper.successors.of(next)
+	_, spent := s.keeper.successors.latest(next)
 	if current, err := s.usable(); spent || err != nil || !sameTokens(current, d.credential) {
 		return false
 	}

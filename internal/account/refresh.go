@@ -16,11 +16,11 @@ const (
 	lockTimeout = 30 * time.Second // for a refresh of another process, which takes at most that long
 	settleTime  = 50 * time.Millisecond
 
-	firstRest   = 5 * time.Second // after a failed refresh, doubled with each further one
-	longestRest = time.Minute
+	firstBackoff = 5 * time.Second // after a failed refresh, doubled with each further one
+	maxBackoff   = time.Minute
 
 	// The same where requests wait for it. They may come by the hundred, and a pool of one account sends them all here.
-	demandRest = 2 * time.Second
+	demandBackoff = 2 * time.Second
 )
 
 // cause is why a refresh is needed.
@@ -137,7 +137,7 @@ func (s *source) refresh(f *flight, old Token) error {
 	case f.began == forced && s.refreshSpent(): // by an alias, which held the gate
 		return ErrRefreshSpent
 	}
-	if err := cmp.Or(s.forbidden(), s.justFailed()); err != nil {
+	if err := cmp.Or(s.refreshForbidden(), s.recentFailure()); err != nil {
 		return err
 	}
 	return s.exchange(ctx, f, c)
@@ -170,10 +170,10 @@ func (s *source) exchange(ctx context.Context, f *flight, c credential) error {
 			return nil
 		}
 		if errors.Is(err, oauth.ErrInvalidGrant) {
-			if s.recover(ctx) {
+			if s.recoverLogin(ctx) {
 				return s.refreshExpired(ctx, f)
 			}
-			k.refuse(c.Refresh)
+			k.markRefused(c.Refresh)
 			return fmt.Errorf("%w: %w", ErrNeedsLogin, err)
 		}
 		return s.fail(err)
@@ -205,7 +205,7 @@ func (s *source) rotate(ctx context.Context, spent, renewed credential, rejected
 	s.mu.Unlock()
 	s.keeper.successors.add(spent, renewed)
 	s.write(ctx)
-	s.keeper.follow(s, spent, renewed, rejected)
+	s.keeper.share(s, spent, renewed, rejected)
 }
 
 // refreshExpired refreshes a login that has just been recovered, if that has expired since.
@@ -221,49 +221,49 @@ func (s *source) refreshExpired(ctx context.Context, f *flight) error {
 func (s *source) fail(err error) error {
 	s.mu.Lock()
 	s.refreshErr = err
-	rest := min(firstRest<<min(s.failures, 10), longestRest)
+	rest := min(firstBackoff<<min(s.failures, 10), maxBackoff)
 	s.failures++
 	s.failedAt = s.keeper.clock.Now()
-	s.restUntil = s.failedAt.Add(rest)
+	s.backoffUntil = s.failedAt.Add(rest)
 	s.mu.Unlock()
 	s.report()
 	return err
 }
 
-// justFailed is why the last refresh failed, if that was only a moment ago.
-func (s *source) justFailed() error {
+// recentFailure is why the last refresh failed, if that was only a moment ago.
+func (s *source) recentFailure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.refreshErr != nil && s.keeper.clock.Now().Before(s.failedAt.Add(demandRest)) {
+	if s.refreshErr != nil && s.keeper.clock.Now().Before(s.failedAt.Add(demandBackoff)) {
 		return s.refreshErr
 	}
 	return nil
 }
 
 // forbidden says why a refresh must not be tried before the credential changes (TOK-7).
-func (s *source) forbidden() error {
+func (s *source) refreshForbidden() error {
 	s.mu.Lock()
 	if s.current.Refresh == s.refused {
-		s.mark = refusedReason // also after a success of the old token had taken it away
+		s.loginReason = refusedReason // also after a success of the old token had taken it away
 	}
-	mark := s.mark
+	reason := s.loginReason
 	s.mu.Unlock()
-	if mark == "" {
+	if reason == "" {
 		return nil
 	}
 	s.report()
-	return fmt.Errorf("%w: %s", ErrNeedsLogin, mark)
+	return fmt.Errorf("%w: %s", ErrNeedsLogin, reason)
 }
 
 const refusedReason = "the provider does not take its refresh token any more (invalid_grant)"
 
 // refuse marks every source of a refresh token that the provider will not take again.
-func (k *Keeper) refuse(refresh Token) {
-	for _, s := range k.all() {
+func (k *Keeper) markRefused(refresh Token) {
+	for _, s := range k.allSources() {
 		s.mu.Lock()
 		hit := s.current.Refresh == refresh
 		if hit {
-			s.refused, s.mark = refresh, refusedReason
+			s.refused, s.loginReason = refresh, refusedReason
 		}
 		s.mu.Unlock()
 		if hit {
@@ -273,11 +273,11 @@ func (k *Keeper) refuse(refresh Token) {
 }
 
 // follow gives the renewed credential to the other sources of the spent one (TOK-7e). Run writes it into their files.
-func (k *Keeper) follow(leader *source, spent, renewed credential, rejected bool) {
+func (k *Keeper) share(leader *source, spent, renewed credential, rejected bool) {
 	if spent.Refresh == renewed.Refresh {
 		return
 	}
-	for _, s := range k.all() {
+	for _, s := range k.allSources() {
 		if s == leader {
 			continue
 		}
@@ -292,7 +292,7 @@ func (k *Keeper) follow(leader *source, spent, renewed credential, rejected bool
 		}
 		s.mu.Unlock()
 		if hit {
-			s.after(true)
+			s.notify(true)
 		}
 	}
 }

@@ -3,14 +3,14 @@ package account
 import "fmt"
 
 // after tells everybody whom it concerns of a new state; changed says that it has another credential.
-func (s *source) after(changed bool) {
+func (s *source) notify(changed bool) {
 	s.report()
 	if !changed || s.keeper.onChange == nil {
 		return
 	}
 	s.mu.Lock()
 	keys := s.keys
-	s.untold = len(keys) == 0 // a new file, perhaps of a known identity: settle tells of it
+	s.unannounced = len(keys) == 0 // a new file, perhaps of a known identity: settle tells of it
 	s.mu.Unlock()
 	for _, key := range keys {
 		s.keeper.onChange(key)
@@ -42,8 +42,8 @@ func (s *source) conditions() map[string]string {
 		return holding
 	}
 	about := "account " + s.titles[0]
-	if s.mark != "" {
-		holding[about+" needs login"] = s.mark + s.remedy()
+	if s.loginReason != "" {
+		holding[about+" needs login"] = s.loginReason + s.remedy()
 	}
 	if s.refreshErr != nil {
 		holding[about+" cannot be refreshed"] = s.refreshErr.Error()

@@ -65,7 +65,7 @@ func (k *Keeper) Resolve(listings map[string]Listing) (accounts map[string][]*Ac
 		w.exposed(e.source)
 	}
 	identify(entries, stored, &w)
-	k.settle(entries, stored)
+	k.attach(entries, stored)
 	w.aliases(entries)
 	w.sharedLogins(entries)
 
@@ -77,7 +77,7 @@ func (k *Keeper) Resolve(listings map[string]Listing) (accounts map[string][]*Ac
 		accounts[e.provider] = append(accounts[e.provider],
 			&Account{name: e.spec.Name, provider: e.provider, key: e.key, uuid: e.owner.Account, source: e.source})
 	}
-	return accounts, w.news
+	return accounts, w.warnings
 }
 
 // readStore reads all files of a family's store that could be entries.
@@ -98,7 +98,7 @@ func (k *Keeper) readStore(f *Family, w *warner) []*source {
 			}
 			continue
 		}
-		s := k.at(place{f, f.Dir, name})
+		s := k.sourceAt(place{f, f.Dir, name})
 		s.load()
 		sources = append(sources, s)
 	}
@@ -108,7 +108,7 @@ func (k *Keeper) readStore(f *Family, w *warner) []*source {
 // known returns the names of the documents of a family's store that are in use, in byte order.
 func (k *Keeper) known(f *Family) []string {
 	var names []string
-	for _, s := range k.all() {
+	for _, s := range k.allSources() {
 		if s.family == f && s.dir == f.Dir {
 			names = append(names, s.name)
 		}
@@ -122,12 +122,12 @@ func (k *Keeper) locate(provider string, f *Family, spec Spec) *entry {
 	e := &entry{provider: provider, spec: spec}
 	switch {
 	case spec.TokenEnv != "":
-		e.source = k.at(place{f, "", spec.TokenEnv})
+		e.source = k.sourceAt(place{f, "", spec.TokenEnv})
 	case spec.Credentials != "":
 		dir, name := filepath.Split(filepath.Clean(spec.Credentials))
-		e.source = k.at(place{f, filepath.Clean(dir), name})
+		e.source = k.sourceAt(place{f, filepath.Clean(dir), name})
 	default:
-		e.source, e.stored = k.at(place{f, f.Dir, spec.Name + ".json"}), true
+		e.source, e.stored = k.sourceAt(place{f, f.Dir, spec.Name + ".json"}), true
 	}
 	return e
 }
@@ -135,11 +135,11 @@ func (k *Keeper) locate(provider string, f *Family, spec Spec) *entry {
 // load reads a source that Resolve needs.
 func (s *source) load() {
 	if s.store == nil {
-		s.learnVariable(s.keeper.getenv(s.name))
+		s.updateFromVariable(s.keeper.getenv(s.name))
 		return
 	}
 	ctx := context.WithoutCancel(s.keeper.ctx)
-	s.look(ctx)
+	s.refreshFromDisk(ctx)
 	if _, err := s.usable(); err == nil && !s.searched {
 		s.searched = true
 		s.recoverAtStart(ctx)
@@ -191,7 +191,7 @@ func identify(entries []*entry, stored []*source, w *warner) {
 }
 
 // settle makes the entries those of the sources, forgets sources that nobody needs any more, and says what to watch.
-func (k *Keeper) settle(entries []*entry, stored []*source) {
+func (k *Keeper) attach(entries []*entry, stored []*source) {
 	titles, keys := map[*source][]string{}, map[*source][]identity.Key{}
 	watched := map[string][]string{}
 	for _, f := range k.families {
@@ -221,8 +221,8 @@ func (k *Keeper) settle(entries []*entry, stored []*source) {
 	for _, s := range all {
 		s.mu.Lock()
 		s.titles, s.keys = titles[s], keys[s]
-		news := s.untold && len(s.keys) > 0
-		s.untold = s.untold && !news
+		news := s.unannounced && len(s.keys) > 0
+		s.unannounced = s.unannounced && !news
 		s.mu.Unlock()
 		s.report()
 		if !news {

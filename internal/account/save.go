@@ -31,7 +31,7 @@ func (s *source) write(ctx context.Context) {
 	changed := !sameTokens(before, s.current)
 	s.mu.Unlock()
 	s.disk.Unlock()
-	s.after(changed)
+	s.notify(changed)
 }
 
 func (s *source) writeRotated(ctx context.Context) error {
@@ -40,7 +40,7 @@ func (s *source) writeRotated(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.learn(d, version, nil)
+		s.update(d, version, nil)
 		s.mu.Lock()
 		rotated := s.rotated
 		s.mu.Unlock()

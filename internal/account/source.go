@@ -48,18 +48,18 @@ type source struct {
 
 	owner oauth.Owner // as the document has it
 
-	mark       string        // why a person has to log in again (TOK-7)
-	refused    secret.String // the refresh token that the provider will not take again
-	refreshErr error         // why the last refresh failed
-	failures   int           // refreshes that failed in a row
-	failedAt   time.Time     // when the last of them did
-	restUntil  time.Time     // no refresh in the background before
+	loginReason  string        // why a person has to log in again; empty: not needed (TOK-7)
+	refused      secret.String // the refresh token that the provider will not take again
+	refreshErr   error         // why the last refresh failed
+	failures     int           // refreshes that failed in a row
+	failedAt     time.Time     // when the last of them did
+	backoffUntil time.Time     // no refresh in the background before
 
-	flight *flight // the refresh that runs
-	warned store.Version
-	titles []string // the entries that lead here, "provider/name"
-	keys   []identity.Key
-	untold bool // the credential changed before anybody could be told whose it is
+	flight      *flight // the refresh that runs
+	warned      store.Version
+	titles      []string // the entries that lead here, "provider/name"
+	keys        []identity.Key
+	unannounced bool // the credential changed before anybody could be told whose it is
 }
 
 // unreadable is an error that says nothing of the document: the disk failed, or for now forbids reading.
@@ -103,7 +103,7 @@ func (s *source) read(ctx context.Context) (document, store.Version, error) {
 
 // look brings the source up to date with its document, which may have become unusable. It reports whether the content
 // is new, other than by a write of our own.
-func (s *source) look(ctx context.Context) (news bool) {
+func (s *source) refreshFromDisk(ctx context.Context) (news bool) {
 	s.disk.Lock()
 	d, version, err := s.read(ctx)
 	if _, bad := s.usable(); err != nil && bad == nil {
@@ -113,9 +113,9 @@ func (s *source) look(ctx context.Context) (news bool) {
 		s.disk.Lock()
 		d, version, err = s.read(ctx)
 	}
-	news, changed := s.learn(d, version, err)
+	news, changed := s.update(d, version, err)
 	s.disk.Unlock()
-	s.after(changed)
+	s.notify(changed)
 	return news
 }
 
@@ -126,16 +126,16 @@ func (s *source) reread(ctx context.Context) error {
 	d, version, err := s.read(ctx)
 	changed := false
 	if err == nil {
-		_, changed = s.learn(d, version, nil)
+		_, changed = s.update(d, version, nil)
 	}
 	s.disk.Unlock()
-	s.after(changed)
+	s.notify(changed)
 	return err
 }
 
 // learn takes in what was read. It reports whether the content is news, and whether the credential changed.
-func (s *source) learn(d document, version store.Version, problem error) (news, changed bool) {
-	successor, spent := s.keeper.successors.of(d.credential)
+func (s *source) update(d document, version store.Version, problem error) (news, changed bool) {
+	successor, spent := s.keeper.successors.latest(d.credential)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if errors.As(problem, new(unreadable)) && s.problem == nil {
@@ -184,11 +184,11 @@ func (s *source) learn(d document, version store.Version, problem error) (news, 
 // adopt makes a credential the current one, about which nothing bad is known. The caller holds mu.
 func (s *source) adopt(c credential) {
 	s.current, s.problem = c, nil
-	s.mark, s.refused, s.refreshErr, s.failures, s.restUntil = "", secret.String{}, nil, 0, time.Time{}
+	s.loginReason, s.refused, s.refreshErr, s.failures, s.backoffUntil = "", secret.String{}, nil, 0, time.Time{}
 }
 
-// learnVariable brings the source up to date with the environment (ACC-2).
-func (s *source) learnVariable(value string) {
+// updateFromVariable brings the source up to date with the environment (ACC-2).
+func (s *source) updateFromVariable(value string) {
 	access, err := oauth.ParseToken(value)
 	switch {
 	case err != nil:
@@ -204,20 +204,20 @@ func (s *source) learnVariable(value string) {
 		s.current, s.problem = credential{}, err
 	}
 	s.mu.Unlock()
-	s.after(changed)
+	s.notify(changed)
 }
 
 func (s *source) needsLogin() (reason string, needed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mark, s.mark != ""
+	return s.loginReason, s.loginReason != ""
 }
 
 func (s *source) markNeedsLogin(used Token, reason string) {
 	s.mu.Lock()
 	current := used == s.current.Access
 	if current {
-		s.mark = reason
+		s.loginReason = reason
 	}
 	s.mu.Unlock()
 	if current {
@@ -228,9 +228,9 @@ func (s *source) markNeedsLogin(used Token, reason string) {
 func (s *source) confirm(used Token) {
 	s.mu.Lock()
 	current := used == s.current.Access
-	over := current && s.mark != ""
+	over := current && s.loginReason != ""
 	if over {
-		s.mark = ""
+		s.loginReason = ""
 	}
 	if current {
 		s.keeper.unproven.clear(s.keys)
@@ -241,11 +241,11 @@ func (s *source) confirm(used Token) {
 	}
 }
 
-// resting reports whether a refresh would be pointless or too soon.
-func (s *source) resting(now time.Time) bool {
+// backingOff reports whether a refresh would be pointless or too soon.
+func (s *source) backingOff(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mark != "" || s.current.Refresh == s.refused || now.Before(s.restUntil)
+	return s.loginReason != "" || s.current.Refresh == s.refused || now.Before(s.backoffUntil)
 }
 
 func (s *source) inFlight() bool {

@@ -130,7 +130,7 @@ func (s *Store) Import(ctx context.Context, name, credentials string, owner func
 	if err != nil {
 		return err
 	}
-	if same(s.Path(name), credentials) {
+	if sameFile(s.Path(name), credentials) {
 		return fmt.Errorf("%s is the login itself, so there is nothing to copy", s.Path(name))
 	}
 	return s.put(ctx, name, s.format.Assign(d.file, of))
@@ -164,7 +164,7 @@ func (s *Store) readOrigin(ctx context.Context, path string) (document, error) {
 }
 
 // same reports whether both paths lead to one file.
-func same(a, b string) bool {
+func sameFile(a, b string) bool {
 	first, err := os.Stat(a)
 	if err != nil {
 		return false

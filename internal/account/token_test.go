@@ -183,13 +183,13 @@ func TestTokenWhileRefreshesFail(t *testing.T) {
 
 		time.Sleep(201 * time.Second)
 		_, err := a.Token(w.Context())
-		if err == nil || err.Error() != "account claude/a: the token endpoint answered 400 (overloaded)" {
+		if err == nil || err.Error() != "account claude/a: the token endpoint returned status 400 (overloaded)" {
 			w.Errorf("expired: %v", err)
 		}
 		w.answer, w.delay = nil, nil
 		calls := w.count()
 		_, err = a.Token(w.Context())
-		w.wants("at once again", err.Error(), "account claude/a: the token endpoint answered 400 (overloaded)")
+		w.wants("at once again", err.Error(), "account claude/a: the token endpoint returned status 400 (overloaded)")
 		w.wants("calls", w.count(), calls)
 		time.Sleep(2 * time.Second)
 		w.wants("after the outage", w.token(a), "tok-oat-a#2")

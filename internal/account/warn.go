@@ -14,14 +14,14 @@ import (
 
 // warner collects the warnings of one Resolve that no earlier one has given.
 type warner struct {
-	keeper *Keeper
-	news   []string
+	keeper   *Keeper
+	warnings []string
 }
 
 func (w *warner) once(text string) {
 	if !w.keeper.warned[text] {
 		w.keeper.warned[text] = true
-		w.news = append(w.news, text)
+		w.warnings = append(w.warnings, text)
 	}
 }
 
@@ -29,7 +29,7 @@ func (w *warner) once(text string) {
 func (w *warner) skipped(s *source) bool {
 	_, problem := s.usable()
 	if problem != nil && s.warnDue() {
-		w.news = append(w.news, fmt.Sprintf("skipped in the account store: %v", problem))
+		w.warnings = append(w.warnings, fmt.Sprintf("skipped in the account store: %v", problem))
 	}
 	return problem != nil
 }
@@ -37,7 +37,7 @@ func (w *warner) skipped(s *source) bool {
 // unusable warns of a configured entry that has no credential, once for each version of what is there instead.
 func (w *warner) unusable(e *entry) {
 	if _, problem := e.source.usable(); problem != nil && e.source.warnDue() {
-		w.news = append(w.news, fmt.Sprintf("account %s has no credential: %v", e.title(), problem))
+		w.warnings = append(w.warnings, fmt.Sprintf("account %s has no credential: %v", e.title(), problem))
 	}
 }
 
@@ -57,8 +57,8 @@ func (w *warner) exposed(s *source) {
 			if !exposure.Dir {
 				about += version
 			}
-			if present[about] = true; !s.exposed[about] && !slices.Contains(w.news, text) {
-				w.news = append(w.news, text)
+			if present[about] = true; !s.exposed[about] && !slices.Contains(w.warnings, text) {
+				w.warnings = append(w.warnings, text)
 			}
 		}
 	}

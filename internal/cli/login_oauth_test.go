@@ -90,7 +90,7 @@ func TestLoginFallsBack(t *testing.T) {
 			d.login.listen = func() (net.Listener, error) { return nil, errors.New("taken") }
 		},
 		"no browser can be opened: exec: no such program": func(d *desk) { d.login.browse = noBrowser },
-		"no answer came from the browser within 5 minutes": func(d *desk) {
+		"the browser did not respond within 5 minutes": func(d *desk) {
 			d.login.browse = func(context.Context, string) error { return nil }
 		},
 	} {
@@ -170,8 +170,8 @@ func TestLoginExchangeFails(t *testing.T) {
 		mode, text string
 		fault      sim.Fault
 	}{
-		{modeOAuth, "the code was refused, because it has been used before or is too old", sim.InvalidGrant()},
-		{modeOAuth, "the token endpoint answered 500", sim.ServerError(500)},
+		{modeOAuth, "the code was rejected because it has been used before or is too old", sim.InvalidGrant()},
+		{modeOAuth, "the token endpoint returned status 500", sim.ServerError(500)},
 		{modeOAuth, "has no refresh_token", reply(`{"access_token":"sk-ant-x"}`)},
 		{modeSetupToken, "does not say whose token it is", reply(`{"access_token":"sk-ant-x"}`)},
 		{modeOAuth, "the login is lost: store account work: accessToken holds white space", reply(`{"access_token":"sk-ant-x y","refresh_token":"sk-ant-z"}`)},

@@ -16,33 +16,33 @@ const CallbackTimeout = 5 * time.Minute
 
 const callbackPath = "/callback"
 
-var errNoAnswer = fmt.Errorf("no answer came from the browser within %.0f minutes", CallbackTimeout.Minutes())
+var errTimeout = fmt.Errorf("the browser did not respond within %.0f minutes", CallbackTimeout.Minutes())
 
-// Callback waits on a listener for the browser that brings the code of one login (LOG-2).
+// Callback waits on a listener for the browser to bring the code of one login (LOG-2).
 type Callback struct {
 	listener net.Listener
 	redirect string
 }
 
-// NewCallback returns the callback on a listener, which it owns from now on. The browser is on this machine, so the
-// listener should be one of 127.0.0.1.
+// NewCallback returns a callback that listens on l and owns it. The browser runs on this machine, so l should listen on
+// 127.0.0.1.
 func NewCallback(l net.Listener) *Callback {
 	return &Callback{l, "http://" + l.Addr().String() + callbackPath}
 }
 
-// Redirect is the redirect URI to begin the login with.
+// Redirect returns the redirect URI to begin the login with.
 func (c *Callback) Redirect() string { return c.redirect }
 
-// Wait waits for the answer to the login, at most [CallbackTimeout]. What is no answer to it gets status 400 and changes
-// nothing. An [ErrDenied] means that the answer is no. When Wait returns, the listener is closed and the page that the
-// person sees has been sent.
+// Wait waits for the code of the login, at most [CallbackTimeout]. A request that does not belong to the login gets status
+// 400 and does not end the wait. The error is an [ErrDenied] if the person denied the login. When Wait returns, the
+// listener is closed and the page for the person has been sent.
 func (c *Callback) Wait(ctx context.Context, l *Login) (code, state string, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, CallbackTimeout, errNoAnswer)
+	ctx, cancel := context.WithTimeoutCause(ctx, CallbackTimeout, errTimeout)
 	defer cancel()
 	var conns sync.WaitGroup
-	answers := make(chan answer, 1)
+	results := make(chan result, 1)
 	server := &http.Server{
-		Handler:           answerHandler(l, answers),
+		Handler:           callbackHandler(l, results),
 		ReadHeaderTimeout: 10 * time.Second,
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			switch state {
@@ -55,68 +55,69 @@ func (c *Callback) Wait(ctx context.Context, l *Login) (code, state string, err 
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(c.listener) }()
-	var a answer
+	var r result
 	select {
-	case a = <-answers:
-	case a.err = <-failed:
-		failed <- a.err
+	case r = <-results:
+	case r.err = <-failed:
+		failed <- r.err
 	case <-ctx.Done():
-		a.err = context.Cause(ctx)
+		r.err = context.Cause(ctx)
 	}
 	_ = server.Close()
 	<-failed
-	_ = server.Close() // for a connection that was accepted during the first
+	_ = server.Close() // closes a connection that was accepted during the first call
 	conns.Wait()
-	return a.code, a.state, a.err
+	return r.code, r.state, r.err
 }
 
-type answer struct {
+// result is the outcome of a login in the browser.
+type result struct {
 	code, state string
 	err         error
 }
 
-func answerHandler(l *Login, answers chan<- answer) http.Handler {
+func callbackHandler(l *Login, results chan<- result) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+callbackPath, func(w http.ResponseWriter, r *http.Request) {
-		a, ok := readAnswer(l, r.URL.Query())
+		got, ok := parseCallback(l, r.URL.Query())
 		switch {
 		case r.Method == http.MethodHead || !ok:
-			// A page that somebody lured the browser to cannot end the wait, nor a link of an earlier login.
-			showPage(w, http.StatusBadRequest, "This is no answer to the login that shunt waits for.",
+			// A malicious page that the browser visits cannot end the wait, nor can a link from an earlier login.
+			showPage(w, http.StatusBadRequest, "This does not belong to the login that shunt is waiting for.",
 				"Go back to the terminal and open the address that it shows.")
 			return
-		case a.err != nil:
-			showPage(w, http.StatusOK, "Nobody was logged in.", "You can close this page and go back to the terminal.")
+		case got.err != nil:
+			showPage(w, http.StatusOK, "The login was denied.", "You can close this page and go back to the terminal.")
 		default:
-			showPage(w, http.StatusOK, "shunt has its answer.", "You can close this page and go back to the terminal.")
+			showPage(w, http.StatusOK, "shunt has received the code.", "You can close this page and go back to the terminal.")
 		}
-		// The page is on its way before the answer ends the wait, and with it the connection.
+		// The end of the wait closes the connection, so the page is sent first.
 		_ = http.NewResponseController(w).Flush()
 		select {
-		case answers <- a:
-		default: // it has one already
+		case results <- got:
+		default: // there is one already
 		}
 	})
 	return mux
 }
 
-// readAnswer is what the query of a redirect says, if it is an answer to the login.
-func readAnswer(l *Login, query url.Values) (a answer, ok bool) {
-	a.code, a.state = query.Get("code"), query.Get("state")
-	if !l.Owns(a.state) {
-		return answer{}, false
+// parseCallback returns the outcome in the query of a redirect, if it belongs to the login.
+func parseCallback(l *Login, query url.Values) (r result, ok bool) {
+	r.code, r.state = query.Get("code"), query.Get("state")
+	if !l.Owns(r.state) {
+		return result{}, false
 	}
 	if refusal := query.Get("error"); refusal != "" {
-		a.err = ErrDenied
+		r.err = ErrDenied
 		if refusal = plainWord(refusal); refusal != "" && refusal != "access_denied" {
-			a.err = fmt.Errorf("%w (%s)", ErrDenied, refusal)
+			r.err = fmt.Errorf("%w (%s)", ErrDenied, refusal)
 		}
-		return a, true
+		return r, true
 	}
-	return a, a.code != ""
+	return r, r.code != ""
 }
 
-// showPage sends a page of two sentences, which holds nothing of the request.
+// showPage sends a page of two sentences. Nothing from the request is in it.
 func showPage(w http.ResponseWriter, status int, title, text string) {
 	page := "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content=\"width=device-width\"><title>shunt</title>" +
 		"<h1>" + title + "</h1><p>" + text + "\n"

@@ -104,7 +104,7 @@ func TestCallbackWaitsOn(t *testing.T) {
 			"", "?code=planted", "?code=planted&state=", "?code=planted&state=planted", "?code=planted&state=" + state + "x", "?state=" + state,
 			"?code=&state=" + state, "?error=access_denied", "?error=access_denied&state=planted", "?code=planted&state=x&state=" + state, "?;",
 		} {
-			v.visit("GET", "/callback"+wrong, 400, "This is no answer to the login that shunt waits for.")
+			v.visit("GET", "/callback"+wrong, 400, "This does not belong to the login that shunt is waiting for.")
 		}
 		v.visit("HEAD", "/callback?code=planted&state="+state, 400)
 		v.visit("POST", "/callback?code=planted&state="+state, 405)
@@ -113,7 +113,7 @@ func TestCallbackWaitsOn(t *testing.T) {
 		if !v.open() {
 			w.Fatalf("the wait is over: %v", v.err)
 		}
-		v.visit("GET", "/callback?code=planted&state="+state, 200, "shunt has its answer.")
+		v.visit("GET", "/callback?code=planted&state="+state, 200, "shunt has received the code.")
 		<-v.done
 		if v.err != nil || v.code != "planted" || v.state != state {
 			w.Errorf("%q %q %v", v.code, v.state, v.err)
@@ -128,7 +128,7 @@ func TestCallbackDenied(t *testing.T) {
 	} {
 		in(t, func(w *world) {
 			v := w.wait(w.Context())
-			v.visit("GET", "/callback?error="+refusal+"&error_description=planted&state="+stateOf(w.T, v.login), 200, "Nobody was logged in.")
+			v.visit("GET", "/callback?error="+refusal+"&error_description=planted&state="+stateOf(w.T, v.login), 200, "The login was denied.")
 			<-v.done
 			if !errors.Is(v.err, oauth.ErrDenied) || v.err.Error() != text {
 				w.Errorf("%s: %v", refusal, v.err)
@@ -156,7 +156,7 @@ func TestCallbackEnds(t *testing.T) {
 			w.Fatal(err)
 		}
 		<-v.done
-		if v.err == nil || v.err.Error() != "no answer came from the browser within 5 minutes" || time.Since(start) != 5*time.Minute {
+		if v.err == nil || v.err.Error() != "the browser did not respond within 5 minutes" || time.Since(start) != 5*time.Minute {
 			w.Errorf("after %v: %v", time.Since(start), v.err)
 		}
 	})
@@ -205,7 +205,7 @@ func TestCallbackSocket(t *testing.T) {
 	}
 	page, err := io.ReadAll(response.Body)
 	response.Body.Close()
-	if err != nil || !strings.Contains(string(page), "shunt has its answer.") || response.Header.Get("Cache-Control") != "no-store" {
+	if err != nil || !strings.Contains(string(page), "shunt has received the code.") || response.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("%s (%v)", page, err)
 	}
 	if err := <-done; err != nil {

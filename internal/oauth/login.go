@@ -15,57 +15,57 @@ import (
 	"shunt/internal/secret"
 )
 
-// The reasons why a login brings nothing that a caller may want to tell apart; errors of this package wrap them.
+// Errors that callers distinguish; the errors of a login wrap them.
 var (
-	// ErrState reports an answer that is not to this login: an older one's, or one that somebody made up.
+	// ErrState reports a code that belongs to another login or was made up.
 	ErrState = errors.New("it does not belong to this login")
 
-	// ErrDenied reports that the person, or the provider, did not allow the login.
+	// ErrDenied reports that the person or the provider did not allow the login.
 	ErrDenied = errors.New("the login was denied")
 
-	errCodeRefused = errors.New("the code was refused, because it has been used before or is too old")
-	errNoRefresh   = errors.New("the reply of the token endpoint has no refresh_token, so this login would soon be over")
-	errNoAccount   = errors.New("the reply of the token endpoint does not say whose token it is")
+	errCodeRejected = errors.New("the code was rejected because it has been used before or is too old")
+	errNoRefresh    = errors.New("the response of the token endpoint has no refresh_token, so this login would soon expire")
+	errNoAccount    = errors.New("the response of the token endpoint does not say whose token it is")
 )
 
-// Kind is what a login is for.
+// Kind is the kind of token that a login obtains.
 type Kind uint8
 
 const (
-	// Renewable is a login with all rights of the provider's own program, which its refresh token keeps alive (LOG-2).
+	// Renewable is a login with all rights of the provider's own program. Its refresh token renews it (LOG-2).
 	Renewable Kind = iota
-	// SetupToken is one access token for inference only. It lives for a year and cannot be refreshed (LOG-4).
+	// SetupToken is a long-lived access token for inference only. It cannot be refreshed (LOG-4).
 	SetupToken
 )
 
-// Login is one attempt to log a person in, from the page that asks for their permission to the tokens. It never changes,
-// and its secrets never leave the process but to the authorization server. Whoever starts it has the person open
-// [Login.AuthorizeURL] and gets a code back, over a [Callback] or from the person's clipboard (see [Client.SplitCode]).
+// Login is one attempt to log a person in. It is immutable, and its secrets go to the authorization server only. The caller
+// has the person open [Login.AuthorizeURL], receives a code from a [Callback] or from what the person pastes (see
+// [Client.SplitCode]), and trades it for tokens with [Login.Exchange].
 type Login struct {
 	client   *Client
 	kind     Kind
 	redirect string
-	state    secret.String // proves that an answer is to this login
-	verifier secret.String // proves to the token endpoint that the code is for who began the login (PKCE)
+	state    secret.String // proves that a code belongs to this login
+	verifier secret.String // proves to the token endpoint that this login requested the code (PKCE)
 }
 
-// Begin starts a login. The code goes to the redirect URI, which is that of a [Callback], or empty for the page of the
-// vendor that shows it to the person.
+// Begin starts a login. The code goes to the redirect URI of a [Callback] or, if redirect is empty, to the vendor's page
+// that shows it to the person.
 func (c *Client) Begin(kind Kind, redirect string) *Login {
 	if redirect == "" {
 		redirect = c.vendor.ManualRedirect
 	}
-	return &Login{client: c, kind: kind, redirect: redirect, state: unguessable(), verifier: unguessable()}
+	return &Login{client: c, kind: kind, redirect: redirect, state: randomSecret(), verifier: randomSecret()}
 }
 
-// unguessable is 256 random bits in the characters of a PKCE verifier.
-func unguessable() secret.String {
+// randomSecret returns 256 random bits in the characters of a PKCE verifier.
+func randomSecret() secret.String {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // it never fails
 	return secret.New(base64.RawURLEncoding.EncodeToString(b[:]))
 }
 
-// AuthorizeURL is the page on which the person allows the login.
+// AuthorizeURL returns the address of the page on which the person allows the login.
 func (l *Login) AuthorizeURL() string {
 	v, challenge := l.client.vendor, sha256.Sum256([]byte(l.verifier.Reveal()))
 	scope := v.Scope
@@ -91,15 +91,15 @@ func (l *Login) AuthorizeURL() string {
 	return v.AuthorizeURL + separator + query.Encode()
 }
 
-// Owns reports whether an answer with this state is to this login, in a time that tells nothing about the right one.
+// Owns reports whether a code with this state belongs to this login. It takes the same time for every state.
 func (l *Login) Owns(state string) bool {
 	return subtle.ConstantTimeCompare([]byte(l.state.Reveal()), []byte(state)) == 1
 }
 
-// Exchange trades the code for tokens. A state that is not the login's is an [ErrState], and the code is not sent
-// anywhere. A code works once, so every later error ends the login. No error quotes a code or a token.
+// Exchange trades the code for tokens (LOG-3). If the state is not the login's, the error is an [ErrState] and the code is
+// not sent. A code works once, so every other error ends the login. No error quotes a code or a token.
 //
-// What the kind of the login needs is there when the error is nil: a refresh token, or the account's UUID.
+// If the error is nil, the grant has what its kind needs: a refresh token, or the account's UUID.
 func (l *Login) Exchange(ctx context.Context, code, state string) (Grant, error) {
 	if !l.Owns(state) {
 		return Grant{}, ErrState
@@ -112,16 +112,16 @@ func (l *Login) Exchange(ctx context.Context, code, state string) (Grant, error)
 		"code_verifier": l.verifier.Reveal(),
 		"state":         state,
 	}
-	unsaid := defaultLifetime
+	assumed := defaultLifetime
 	if l.kind == SetupToken {
 		lifetime := l.client.vendor.SetupLifetime
 		request["expires_in"] = int64(lifetime / time.Second)
-		unsaid = lifetime
+		assumed = lifetime
 	}
-	grant, err := l.client.ask(ctx, request, unsaid)
+	grant, err := l.client.send(ctx, request, assumed)
 	switch {
 	case errors.Is(err, ErrInvalidGrant):
-		return Grant{}, fmt.Errorf("%w: %w", errCodeRefused, err)
+		return Grant{}, fmt.Errorf("%w: %w", errCodeRejected, err)
 	case err != nil:
 		return Grant{}, err
 	case l.kind == Renewable && grant.RefreshToken.IsZero():
@@ -132,7 +132,7 @@ func (l *Login) Exchange(ctx context.Context, code, state string) (Grant, error)
 	return grant, nil
 }
 
-// SplitCode takes apart what the vendor's page gives a person to paste (LOG-3).
+// SplitCode splits what the vendor's page gives a person to paste into the code and the state (LOG-3).
 func (c *Client) SplitCode(pasted string) (code, state string, ok bool) {
 	return c.vendor.SplitCode(pasted)
 }

@@ -126,7 +126,7 @@ func TestExchange(t *testing.T) {
 			w.Errorf("%+v", grant)
 		}
 		grant, err = login.Exchange(w.Context(), code, state)
-		w.refuses(grant, err, "the code was refused, because it has been used before or is too old", code, state)
+		w.refuses(grant, err, "the code was rejected because it has been used before or is too old", code, state)
 		if !errors.Is(err, oauth.ErrInvalidGrant) {
 			w.Error(err)
 		}
@@ -200,7 +200,7 @@ func TestExchangeForeignCode(t *testing.T) {
 		mine, theirs := w.client.Begin(oauth.Renewable, ""), w.client.Begin(oauth.Renewable, "")
 		code, _ := w.paste(theirs)
 		grant, err := mine.Exchange(w.Context(), code, stateOf(w.T, mine))
-		w.refuses(grant, err, "the code was refused", code)
+		w.refuses(grant, err, "the code was rejected", code)
 	})
 }
 

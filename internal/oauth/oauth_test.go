@@ -102,25 +102,25 @@ func TestRefreshErrors(t *testing.T) {
 		invalid bool
 		text    string
 	}{
-		{400, `{"error":"invalid_grant","error_description":"x"}`, true, "the token endpoint answered 400 (invalid_grant)"},
-		{401, `{"error":"invalid_grant"}`, true, "the token endpoint answered 401 (invalid_grant)"},
-		{403, `{"error":"invalid_grant"}`, true, "the token endpoint answered 403 (invalid_grant)"},
-		{200, `{"error":"invalid_grant"}`, false, "the token endpoint answered 200 (invalid_grant)"},
-		{302, `{"error":"invalid_grant"}`, false, "the token endpoint answered 302 (invalid_grant)"},
-		{404, `{"error":"invalid_grant"}`, false, "the token endpoint answered 404 (invalid_grant)"},
-		{422, `{"error":"invalid_grant"}`, false, "the token endpoint answered 422 (invalid_grant)"},
-		{429, `{"error":"invalid_grant"}`, false, "the token endpoint answered 429 (invalid_grant)"},
-		{500, `{"error":"invalid_grant"}`, false, "the token endpoint answered 500 (invalid_grant)"},
-		{503, `{"error":"invalid_grant"}`, false, "the token endpoint answered 503 (invalid_grant)"},
-		{400, `{"error":"invalid_request","error_description":"invalid_grant"}`, false, "the token endpoint answered 400 (invalid_request)"},
-		{400, `{"type":"error","error":{"type":"invalid_grant"}}`, false, "the token endpoint answered 400"},
-		{400, `{"error":"Refresh token r1 not found"}`, false, "the token endpoint answered 400"},
-		{400, `invalid_grant`, false, "the token endpoint answered 400"},
-		{429, `{"error":"rate_limited"}`, false, "the token endpoint answered 429 (rate_limited)"},
-		{500, ``, false, "the token endpoint answered 500"},
-		{200, `<html>r1</html>`, false, "the reply of the token endpoint is no JSON object"},
-		{200, `{"refresh_token":"r2"}`, false, "the reply of the token endpoint has no access_token"},
-		{200, strings.Repeat(" ", 1<<20) + `{"access_token":"a"}`, false, "the reply of the token endpoint has more than 1048576 bytes"},
+		{400, `{"error":"invalid_grant","error_description":"x"}`, true, "the token endpoint returned status 400 (invalid_grant)"},
+		{401, `{"error":"invalid_grant"}`, true, "the token endpoint returned status 401 (invalid_grant)"},
+		{403, `{"error":"invalid_grant"}`, true, "the token endpoint returned status 403 (invalid_grant)"},
+		{200, `{"error":"invalid_grant"}`, false, "the token endpoint returned status 200 (invalid_grant)"},
+		{302, `{"error":"invalid_grant"}`, false, "the token endpoint returned status 302 (invalid_grant)"},
+		{404, `{"error":"invalid_grant"}`, false, "the token endpoint returned status 404 (invalid_grant)"},
+		{422, `{"error":"invalid_grant"}`, false, "the token endpoint returned status 422 (invalid_grant)"},
+		{429, `{"error":"invalid_grant"}`, false, "the token endpoint returned status 429 (invalid_grant)"},
+		{500, `{"error":"invalid_grant"}`, false, "the token endpoint returned status 500 (invalid_grant)"},
+		{503, `{"error":"invalid_grant"}`, false, "the token endpoint returned status 503 (invalid_grant)"},
+		{400, `{"error":"invalid_request","error_description":"invalid_grant"}`, false, "the token endpoint returned status 400 (invalid_request)"},
+		{400, `{"type":"error","error":{"type":"invalid_grant"}}`, false, "the token endpoint returned status 400"},
+		{400, `{"error":"Refresh token r1 not found"}`, false, "the token endpoint returned status 400"},
+		{400, `invalid_grant`, false, "the token endpoint returned status 400"},
+		{429, `{"error":"rate_limited"}`, false, "the token endpoint returned status 429 (rate_limited)"},
+		{500, ``, false, "the token endpoint returned status 500"},
+		{200, `<html>r1</html>`, false, "the response of the token endpoint is not a JSON object"},
+		{200, `{"refresh_token":"r2"}`, false, "the response of the token endpoint has no access_token"},
+		{200, strings.Repeat(" ", 1<<20) + `{"access_token":"a"}`, false, "the response of the token endpoint has more than 1048576 bytes"},
 	} {
 		_, err := oauth.NewClient(claude.Family.Vendor, answering(tt.status, tt.reply)).Refresh(t.Context(), secret.New("r1"))
 		if err == nil || err.Error() != tt.text || errors.Is(err, oauth.ErrInvalidGrant) != tt.invalid {
@@ -261,7 +261,7 @@ func TestPlainHTTPDialsLoopbackOnly(t *testing.T) {
 	vendor := claude.Family.Vendor
 	vendor.TokenURL = "http://192.0.2.1:9/token"
 	_, err := oauth.NewClient(vendor, nil).Refresh(t.Context(), secret.New("r1"))
-	if err == nil || !strings.Contains(err.Error(), "192.0.2.1:9 is no loopback address") {
+	if err == nil || !strings.Contains(err.Error(), "192.0.2.1:9 is not a loopback address") {
 		t.Error(err)
 	}
 }

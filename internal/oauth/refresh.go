@@ -19,33 +19,33 @@ import (
 )
 
 const (
-	// Timeout is how long a refresh may take, from dialling to the end of the reply (TOK-7c).
+	// Timeout is the longest that a refresh takes, from dialing to the end of the response (TOK-7c).
 	Timeout = 30 * time.Second
 
-	defaultLifetime = time.Hour
+	defaultLifetime = time.Hour // of an access token whose response does not say (TOK-3)
 	maxLifetime     = 10 * 365 * 24 * time.Hour
-	maxReply        = 1 << 20
+	maxResponse     = 1 << 20 // bytes
 )
 
-// ErrInvalidGrant reports that the provider will not take this refresh token, or this code of a login, again (TOK-7). Every
-// other error leaves that open.
-var ErrInvalidGrant = errors.New("the refresh token was refused (invalid_grant)")
+// ErrInvalidGrant reports that the provider will never accept this refresh token, or this code of a login, again (TOK-7).
+// After any other error it may.
+var ErrInvalidGrant = errors.New("the refresh token was rejected (invalid_grant)")
 
-// StatusError is an answer of the token endpoint that holds no grant.
+// StatusError is a response of the token endpoint without a grant.
 type StatusError struct {
 	Status int
-	Code   string // the answer's error field if it is a plain word, else empty
+	Code   string // the response's error field if it is a plain word, else empty
 }
 
 func (e *StatusError) Error() string {
 	if e.Code != "" {
-		return fmt.Sprintf("the token endpoint answered %d (%s)", e.Status, e.Code)
+		return fmt.Sprintf("the token endpoint returned status %d (%s)", e.Status, e.Code)
 	}
-	return fmt.Sprintf("the token endpoint answered %d", e.Status)
+	return fmt.Sprintf("the token endpoint returned status %d", e.Status)
 }
 
-// Is reports whether the response is an [ErrInvalidGrant]. Only a 400, 401 or 403 judges the token: the same word in a
-// 429 or a 5xx comes from an endpoint in trouble (TOK-7a).
+// Is reports whether the response is an [ErrInvalidGrant]. Only a 400, 401 or 403 rejects the token: the same word in a
+// 429 or a 5xx means that the endpoint has a problem (TOK-7a).
 func (e *StatusError) Is(target error) bool {
 	switch e.Status {
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
@@ -54,41 +54,41 @@ func (e *StatusError) Is(target error) bool {
 	return false
 }
 
-// Grant is what the provider gave for a refresh token, or for the code of a login.
+// Grant is what the provider issued in exchange for a refresh token or for the code of a login.
 type Grant struct {
 	AccessToken  secret.String
-	RefreshToken secret.String // zero after a refresh: the one that was sent stays valid
+	RefreshToken secret.String // zero after a refresh: the one that was sent remains valid
 	Lifetime     time.Duration // of the access token, from the moment the request was sent
-	Owner        Owner         // as far as the provider says
+	Owner        Owner         // as far as the response says
 }
 
-// Client talks to one vendor's token endpoint.
+// Client sends requests to one vendor's authorization server.
 type Client struct {
 	vendor Vendor
 	http   http.Client
 }
 
-// NewClient returns a client that sends over transport, or over one of its own when that is nil.
+// NewClient returns a client that uses transport, or one of its own if that is nil.
 func NewClient(v Vendor, transport http.RoundTripper) *Client {
 	if transport == nil {
 		transport = newTransport(strings.HasPrefix(v.TokenURL, "http:"))
 	}
 	return &Client{v, http.Client{
 		Transport: transport,
-		// A redirect would carry the refresh token to a place that nobody chose (TOK-7c).
+		// A redirect would send the refresh token to another server (TOK-7c).
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// newTransport dials for each call: they are rare, and a kept connection that just died would make net/http send a
-// refresh token twice.
+// newTransport returns a transport that opens a connection for each request. Requests are rare, and net/http could send a
+// refresh token twice if a reused connection broke.
 func newTransport(onlyLoopback bool) *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
 	if onlyLoopback {
 		dialer.Control = func(_, address string, _ syscall.RawConn) error {
 			host, _, err := net.SplitHostPort(address)
 			if err != nil || !hosts.IsLoopback(host) {
-				return fmt.Errorf("%s is no loopback address", address)
+				return fmt.Errorf("%s is not a loopback address", address)
 			}
 			return nil
 		}
@@ -102,11 +102,10 @@ func newTransport(onlyLoopback bool) *http.Transport {
 	}
 }
 
-// Refresh exchanges a refresh token (TOK-3). The provider may rotate it: once the request is out, an error other than
-// [ErrInvalidGrant] leaves open whether the token is still good, so ctx should not be one that a client can end (TOK-5).
-// No error quotes a token.
+// Refresh exchanges a refresh token (TOK-3). The provider may rotate it: after an error other than [ErrInvalidGrant], the
+// token may or may not be valid. So ctx should not be one that a client can cancel (TOK-5). No error quotes a token.
 func (c *Client) Refresh(ctx context.Context, refreshToken secret.String) (Grant, error) {
-	return c.ask(ctx, map[string]any{
+	return c.send(ctx, map[string]any{
 		"grant_type":    "refresh_token",
 		"refresh_token": refreshToken.Reveal(),
 		"client_id":     c.vendor.ClientID,
@@ -114,8 +113,8 @@ func (c *Client) Refresh(ctx context.Context, refreshToken secret.String) (Grant
 	}, defaultLifetime)
 }
 
-// ask sends one request to the token endpoint. A reply that does not say how long the access token lives means unsaid.
-func (c *Client) ask(ctx context.Context, request map[string]any, unsaid time.Duration) (Grant, error) {
+// send sends a request to the token endpoint. Assumed is the access token's lifetime if the response does not say.
+func (c *Client) send(ctx context.Context, request map[string]any, assumed time.Duration) (Grant, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	body, mediaType, err := c.vendor.Encode(request)
@@ -135,44 +134,44 @@ func (c *Client) ask(ctx context.Context, request map[string]any, unsaid time.Du
 		return Grant{}, err
 	}
 	defer resp.Body.Close()
-	reply, err := io.ReadAll(io.LimitReader(resp.Body, maxReply+1))
+	content, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse+1))
 	if err != nil {
-		return Grant{}, fmt.Errorf("read the reply of the token endpoint: %w", err)
+		return Grant{}, fmt.Errorf("read the response of the token endpoint: %w", err)
 	}
-	if len(reply) > maxReply {
-		return Grant{}, fmt.Errorf("the reply of the token endpoint has more than %d bytes", maxReply)
+	if len(content) > maxResponse {
+		return Grant{}, fmt.Errorf("the response of the token endpoint has more than %d bytes", maxResponse)
 	}
-	return c.parseReply(resp.StatusCode, reply, unsaid)
+	return c.parseResponse(resp.StatusCode, content, assumed)
 }
 
-// parseReply reads each field alone, because a lifetime in an unexpected form must not cost the tokens beside it.
-func (c *Client) parseReply(status int, reply []byte, unsaid time.Duration) (Grant, error) {
+// parseResponse reads each field by itself, so that a lifetime in an unexpected form does not lose the tokens.
+func (c *Client) parseResponse(status int, content []byte, assumed time.Duration) (Grant, error) {
 	var fields map[string]json.RawMessage
-	decodeErr := json.Unmarshal(reply, &fields)
-	access := word(fields["access_token"])
+	decodeErr := json.Unmarshal(content, &fields)
+	access := text(fields["access_token"])
 	if status/100 != 2 || access == "" {
 		if status/100 == 2 && fields["error"] == nil {
 			return Grant{}, noGrant(decodeErr)
 		}
-		return Grant{}, &StatusError{status, code(fields["error"])}
+		return Grant{}, &StatusError{status, plainWord(text(fields["error"]))}
 	}
 	return Grant{
 		AccessToken:  secret.New(access),
-		RefreshToken: secret.New(word(fields["refresh_token"])),
-		Lifetime:     lifetime(fields["expires_in"], unsaid),
+		RefreshToken: secret.New(text(fields["refresh_token"])),
+		Lifetime:     lifetime(fields["expires_in"], assumed),
 		Owner:        c.vendor.Owner(fields),
 	}, nil
 }
 
 func noGrant(decodeErr error) error {
 	if decodeErr != nil {
-		return errors.New("the reply of the token endpoint is no JSON object") // the cause would quote the reply
+		return errors.New("the response of the token endpoint is not a JSON object") // the cause would quote the response
 	}
-	return errors.New("the reply of the token endpoint has no access_token")
+	return errors.New("the response of the token endpoint has no access_token")
 }
 
-// word is a JSON string without the white space around it; anything else is empty.
-func word(raw json.RawMessage) string {
+// text returns a JSON string without the white space around it; empty for anything else.
+func text(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
 		return ""
@@ -180,10 +179,7 @@ func word(raw json.RawMessage) string {
 	return strings.TrimSpace(s)
 }
 
-// code is an error field that says no more than a code does.
-func code(raw json.RawMessage) string { return plainWord(word(raw)) }
-
-// plainWord keeps an error code only if it looks like one, so that nothing that a server echoes reaches a log.
+// plainWord returns an error code if it looks like one, else empty, so that nothing that a server echoes reaches a log.
 func plainWord(s string) string {
 	if len(s) > 64 || strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_") != "" {
 		return ""
@@ -191,10 +187,11 @@ func plainWord(s string) string {
 	return s
 }
 
-func lifetime(raw json.RawMessage, unsaid time.Duration) time.Duration {
+// lifetime returns the duration of a number of seconds, or assumed if the value is not a positive number.
+func lifetime(raw json.RawMessage, assumed time.Duration) time.Duration {
 	var seconds float64
 	if json.Unmarshal(raw, &seconds) != nil || seconds <= 0 {
-		return unsaid
+		return assumed
 	}
 	return time.Duration(math.Min(seconds, maxLifetime.Seconds()) * float64(time.Second))
 }

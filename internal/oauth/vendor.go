@@ -1,6 +1,7 @@
-// Package oauth speaks to the authorization servers of providers. It logs a person in (see [Client.Begin] and [Callback]),
-// turns a refresh token into a [Grant], and says what went wrong in types; it keeps nothing, retries nothing, opens no
-// browser and knows no files: whoever holds the credential does. All of it may be used concurrently.
+// Package oauth has the flows of a login at a provider's authorization server: PKCE with a callback or a pasted code (see
+// [Client.Begin] and [Callback]), and the refresh. A [Vendor] describes the server, and a [Format] the credentials files
+// of its accounts. The package stores nothing, retries nothing, opens no browser and accesses no files. Everything in it
+// is safe for concurrent use.
 package oauth
 
 import (
@@ -12,7 +13,7 @@ import (
 	"shunt/internal/hosts"
 )
 
-// Vendor is what a provider's authorization server expects of its clients.
+// Vendor describes a provider's authorization server. It is read-only.
 type Vendor struct {
 	AuthorizeURL    string // where a person allows a login
 	AuthorizeURLEnv string // the environment variable that overrides AuthorizeURL
@@ -27,14 +28,14 @@ type Vendor struct {
 	// AuthorizeQuery holds what AuthorizeURL needs besides the parameters of OAuth 2 with PKCE.
 	AuthorizeQuery map[string]string
 
-	// SplitCode takes apart what the vendor's page gives a person to paste (LOG-3).
+	// SplitCode splits what ManualRedirect gives a person to paste into the code and the state (LOG-3).
 	SplitCode func(pasted string) (code, state string, ok bool)
 
 	// Encode returns the body of a request to the token endpoint, and its media type. The fields have the names of OAuth 2:
 	// those of a refresh (TOK-3) or, with the grant type "authorization_code", of an exchange (LOG-3, LOG-4).
 	Encode func(fields map[string]any) (body []byte, mediaType string, err error)
 
-	// Owner returns whose tokens a response of the token endpoint holds, as far as it says so.
+	// Owner returns the account in a response of the token endpoint. The fields that the response does not have are empty.
 	Owner func(response map[string]json.RawMessage) Owner
 }
 
@@ -44,11 +45,10 @@ func JSON(fields map[string]any) (body []byte, mediaType string, err error) {
 	return body, "application/json", err
 }
 
-// Overridden returns the vendor with the endpoints that the environment names, and a warning for each that is not to be
-// trusted. Tokens go to an https URL, or an http one of a loopback host (TOK-3); a person is sent to a loopback host only
-// (LOG-2).
+// Overridden returns the vendor with the URLs that the environment sets, and a warning for each that is ignored. TokenURL
+// must be https, or http to a loopback host (TOK-3); AuthorizeURL must be on a loopback host (LOG-2).
 func (v Vendor) Overridden(getenv func(string) string) (vendor Vendor, warnings []string) {
-	// The values stay out of the texts, because they may hold a password.
+	// A warning does not quote the URL, which may contain a password.
 	if override := getenv(v.TokenURLEnv); override != "" {
 		if u, ok := parseHTTP(override); ok && (u.Scheme == "https" || hosts.IsLoopback(u.Hostname())) {
 			v.TokenURL = u.String()
@@ -60,13 +60,13 @@ func (v Vendor) Overridden(getenv func(string) string) (vendor Vendor, warnings 
 		if u, ok := parseHTTP(override); ok && hosts.IsLoopback(u.Hostname()) {
 			v.AuthorizeURL = u.String()
 		} else {
-			warnings = append(warnings, fmt.Sprintf("%s is ignored: it is no http or https URL of a loopback host", v.AuthorizeURLEnv))
+			warnings = append(warnings, fmt.Sprintf("%s is ignored: it is not an http or https URL of a loopback host", v.AuthorizeURLEnv))
 		}
 	}
 	return v, warnings
 }
 
-// parseHTTP reads an http or https URL. Its host comes back in lower case (CFG-41).
+// parseHTTP parses an http or https URL and converts its host to lower case (CFG-41).
 func parseHTTP(text string) (*url.URL, bool) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
