@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	// A token with less than this left is renewed in the background (TOK-2).
+	// renewBelow is how long before its expiry a token is renewed in the background (TOK-2).
 	renewBelow = 10 * time.Minute
 
-	// At most one refresh begins in the background in each turn, so that a hundred accounts that all expire at once are
-	// renewed within the five minutes before requests would have to wait.
+	// At most one background refresh begins in each turn. A hundred accounts that expire at once are renewed within the
+	// five minutes before requests would have to wait.
 	turn       = 2 * time.Second
 	turnJitter = time.Second
 )
 
-// Run keeps the accounts up to date until ctx ends: it notices what other programs do to the files (ACC-4), renews
-// tokens before requests need it (TOK-2) and repeats writes that failed (TOK-7d). Refreshes that it began may outlive
-// it; [Keeper.Close] waits for them.
+// Run keeps the accounts up to date until ctx ends: it follows changes to the files by other programs (ACC-4), renews
+// tokens before requests need it (TOK-2) and retries failed writes (TOK-7d). Refreshes that it began may outlive it;
+// [Keeper.Close] waits for them.
 func (k *Keeper) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -36,7 +36,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// watch watches the documents in use until ctx ends or others are in use.
+// watch watches the documents in use until ctx ends or the list of them changes.
 func (k *Keeper) watch(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -56,7 +56,7 @@ func (k *Keeper) watch(ctx context.Context) {
 	}
 }
 
-// changed looks at a document of which a watch has told.
+// changed reads a document after its watch reported a change.
 func (k *Keeper) changed(ctx context.Context, dir, name string) {
 	for _, f := range k.families {
 		k.mu.Lock()
@@ -69,18 +69,18 @@ func (k *Keeper) changed(ctx context.Context, dir, name string) {
 	}
 }
 
-// takeTurn does what is due now: one refresh, and everything that only concerns the disk.
+// takeTurn does what is due: at most one refresh, and all reads and writes.
 func (k *Keeper) takeTurn(ctx context.Context) {
 	now := k.clock.Now()
 	var next *source
-	var left time.Duration
+	var earliest time.Duration
 	for _, s := range k.allSources() {
 		if s.store == nil {
 			continue
 		}
 		c, problem := s.usable()
 		if problem != nil {
-			// A watch tells of each change once; this catches what it told of at a bad moment.
+			// A watch reports each change once; this catches a change that could not be read at that moment.
 			if s.refreshFromDisk(ctx) {
 				k.signal(k.changes)
 			}
@@ -89,16 +89,16 @@ func (k *Keeper) takeTurn(ctx context.Context) {
 		if s.writeDue(now) {
 			k.spawn(func() { _ = s.save(k.ctx) })
 		}
-		// A provider whose tokens live for minutes only must not be asked for another in every turn.
+		// Tokens that live only minutes must not be refreshed in every turn.
 		if !c.refreshable() || now.Before(c.half) || s.inFlight() || s.backingOff(now) {
 			continue
 		}
-		if l := c.Expires.Sub(now); l < renewBelow && (next == nil || l < left) {
-			next, left = s, l
+		if left := c.Expires.Sub(now); left < renewBelow && (next == nil || left < earliest) {
+			next, earliest = s, left
 		}
 	}
 	if next != nil {
 		c, _ := next.usable()
-		_, _ = next.start(c.Access, scheduled) // it reports its own failure
+		_, _ = next.start(c.Access, scheduled) // a refresh reports its own failure
 	}
 }

@@ -11,24 +11,24 @@ import (
 	"shunt/internal/userfile"
 )
 
-// freshFor is how long a token must still be valid to be used without a refresh (TOK-1).
+// freshFor is how long before its expiry a token stops being fresh (TOK-1).
 const freshFor = 300 * time.Second
 
-// credential is what a source offers. The zero value is none.
+// credential is the current login of a source. The zero value is none.
 type credential struct {
 	oauth.Credential
-	half time.Time // when half its life is over; zero: this process did not obtain it
+	half time.Time // when half the token's lifetime has passed; zero: another process obtained it
 }
 
 func (c credential) refreshable() bool { return !c.SetupToken && !c.Refresh.IsZero() }
 
-// fresh reports whether the token needs no refresh before it is used (TOK-1).
+// fresh reports whether the token can be used without a refresh (TOK-1).
 func (c credential) fresh(now time.Time) bool {
 	return !c.Expires.IsZero() && c.Expires.Sub(now) > freshFor
 }
 
-// expired reports whether the token is known to be worth nothing. One that cannot be refreshed and does not say when it
-// expires is left for the provider to judge.
+// expired reports whether the token has expired. Without an expiry, a refreshable token counts as expired, and the
+// provider decides about any other.
 func (c credential) expired(now time.Time) bool {
 	if c.Expires.IsZero() {
 		return c.refreshable()
@@ -36,7 +36,7 @@ func (c credential) expired(now time.Time) bool {
 	return !c.Expires.After(now)
 }
 
-// sameTokens reports whether a and b are the same login at the same point of its rotation.
+// sameTokens reports whether a and b have the same tokens.
 func sameTokens(a, b credential) bool { return a.Access == b.Access && a.Refresh == b.Refresh }
 
 // document is a credentials file that can be used.
@@ -46,7 +46,7 @@ type document struct {
 	format oauth.Format
 }
 
-// parse reads a credentials file. Its error says for a person why the file cannot be used, and never quotes it (TOK-7e).
+// parse reads a credentials file. The error explains to a person why the file cannot be used, and never quotes it (TOK-7e).
 func parse(format oauth.Format, content []byte) (document, error) {
 	text, err := userfile.Text(content)
 	if err != nil {

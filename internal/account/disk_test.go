@@ -24,7 +24,7 @@ func TestDiskFull(t *testing.T) {
 		end := w.run()
 		w.wants("token", w.token(a), "tok-oat-a#2")
 		w.conditions("account claude/a cannot be saved")
-		w.wants("detail", w.health.List()[0].Detail, "its new login is only in memory and is lost when shunt ends, "+
+		w.wants("detail", w.health.List()[0].Detail, "its new login is only in memory and is lost when shunt exits, "+
 			"because /store/a.json cannot be written: no space left on device")
 		time.Sleep(time.Hour)
 		w.wants("second rotation", w.token(a), "tok-oat-a#3")

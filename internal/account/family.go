@@ -11,12 +11,12 @@ import (
 	"shunt/internal/userfile"
 )
 
-// Family is what this package needs to know of a family of accounts.
+// Family describes a family of accounts.
 type Family struct {
 	Name      string
 	Format    oauth.Format // of its credentials files
 	Refresher Refresher
-	Dir       string // its account store: an absolute path, see [StoreDir]; it need not exist
+	Dir       string // absolute path of its account store, see [StoreDir]; it need not exist
 }
 
 // Refresher exchanges a refresh token. [oauth.Client] is one.
@@ -35,9 +35,4 @@ func StoreDir(family string, getenv func(string) string) (string, error) {
 		return "", fmt.Errorf("no place for the account store: set %s (%w)", variable, err)
 	}
 	return filepath.Join(home, ".shunt", "accounts", family), nil
-}
-
-// loginCommand is the command that makes the login of a store entry again.
-func (f *Family) loginCommand(entry string) string {
-	return fmt.Sprintf("`shunt login %s --name %s`", f.Name, entry)
 }

@@ -16,11 +16,11 @@ import (
 	"shunt/internal/store"
 )
 
-// onDemandDistance lies between two calls of the token endpoint, so that not even requests for ten expired accounts make
-// ten calls at once (TOK-7c).
-const onDemandDistance = 200 * time.Millisecond
+// refreshDistance is the least time between two requests to a token endpoint, so that requests for ten expired accounts do
+// not cause ten refreshes at once (TOK-7c).
+const refreshDistance = 200 * time.Millisecond
 
-// Options are what a Keeper works with.
+// Options configure a [Keeper].
 type Options struct {
 	Clock    clock.Clock
 	Log      *slog.Logger    // nil: none
@@ -28,15 +28,15 @@ type Options struct {
 	Families []Family
 	Getenv   func(name string) string // required if an entry has a TokenEnv
 
-	// OnChange is told of each identity that has another credential than before, from any goroutine (TOK-7). It may be
-	// nil. It must not call the Keeper.
+	// OnChange is called with each identity whose credential has changed, from any goroutine (TOK-7). It may be nil. It must
+	// not call the Keeper.
 	OnChange func(identity.Key)
 
-	// OnRefresh is told of each call of the token endpoint, from any goroutine: for which entry ("provider/name"), and why
-	// it failed, if it did. It may be nil. It must not call the Keeper.
+	// OnRefresh is called after each request to a token endpoint, from any goroutine, with the entry ("provider/name") and
+	// the error. It may be nil. It must not call the Keeper.
 	OnRefresh func(entry string, err error)
 
-	// Open returns the documents of a directory. Nil: its files.
+	// Open returns the documents of a directory; nil: its files.
 	Open func(dir string) store.Store
 }
 
@@ -57,7 +57,7 @@ type Keeper struct {
 	unproven   unproven
 
 	changes chan struct{} // see Changes
-	rewatch chan struct{} // the watch list has changed
+	rewatch chan struct{} // receives a value after watched changed
 
 	// ctx ends with Close, with ErrClosed as its cause.
 	ctx   context.Context
@@ -66,22 +66,22 @@ type Keeper struct {
 
 	resolving sync.Mutex // one Resolve at a time; guards warned and seen
 	warned    map[string]bool
-	seen      map[identity.Key]bool // the identities that there were at any time
+	seen      map[identity.Key]bool // all identities since the start
 
 	mu      sync.Mutex // guards what follows; never held with a source's lock or across I/O
 	closed  bool
 	sources map[place]*source
 	stores  map[string]store.Store
-	watched map[string][]string // names of documents by directory; nil: all of them
+	watched map[string][]string // names of documents by directory; no names: all documents
 }
 
-// place identifies a source: a document in a directory or, without a directory, a variable of the environment.
+// place identifies a source: a document in a directory or, without a directory, an environment variable.
 type place struct {
 	family    *Family
 	dir, name string
 }
 
-// entry returns the name of the store entry that the place is of, if it is of one.
+// entry returns the name of the store entry at the place, if it is in the store.
 func (p place) entry() (name string, ok bool) {
 	name, ok = entryName(p.name)
 	return name, ok && p.dir == p.family.Dir
@@ -94,7 +94,7 @@ func (p place) String() string {
 	return filepath.Join(p.dir, p.name)
 }
 
-// NewKeeper returns a keeper without accounts. It starts nothing; see [Keeper.Run].
+// NewKeeper returns a keeper without accounts. It starts no goroutine; see [Keeper.Run].
 func NewKeeper(o Options) *Keeper {
 	k := &Keeper{
 		clock:      o.Clock,
@@ -104,7 +104,7 @@ func NewKeeper(o Options) *Keeper {
 		onRefresh:  o.OnRefresh,
 		open:       o.Open,
 		gate:       gate{held: map[string]chan struct{}{}},
-		pace:       pace{clock: o.Clock, distance: onDemandDistance},
+		pace:       pace{clock: o.Clock, distance: refreshDistance},
 		successors: newSuccessors(),
 		unproven:   unproven{clock: o.Clock, since: map[identity.Key]time.Time{}},
 		changes:    make(chan struct{}, 1),
@@ -129,7 +129,7 @@ func NewKeeper(o Options) *Keeper {
 	return k
 }
 
-// family returns the family of that name. A name that the keeper does not know is a fault of the program.
+// family returns the family with that name. It panics if there is none, which is a bug.
 func (k *Keeper) family(name string) *Family {
 	for _, f := range k.families {
 		if f.Name == name {
@@ -139,13 +139,13 @@ func (k *Keeper) family(name string) *Family {
 	panic("unknown family of accounts: " + name)
 }
 
-// Changes receives a value after documents appeared, changed or vanished, within a second while [Keeper.Run] runs: it is
-// time to call [Keeper.Resolve] again.
+// Changes returns a channel that receives a value within a second after documents appeared, changed or vanished, while
+// [Keeper.Run] runs. The receiver should call [Keeper.Resolve] again.
 func (k *Keeper) Changes() <-chan struct{} { return k.changes }
 
-// Close ends what waits, and waits for the refreshes that are under way, which take at most 30 s, and for their writes.
-// Its error says which logins are lost because they could not be written. No refresh starts after it; tokens that are
-// fresh are still given out. Run must have ended, or end by its own context.
+// Close cancels queued refreshes, and waits for those in flight, which take at most 30 s, and for their writes. The error
+// names the logins that are lost because they could not be written. No refresh starts after Close; [Account.Token] still
+// returns fresh tokens. Run must have ended, or end by its own context.
 func (k *Keeper) Close(ctx context.Context) error {
 	k.mu.Lock()
 	k.closed = true
@@ -156,7 +156,7 @@ func (k *Keeper) Close(ctx context.Context) error {
 	select {
 	case <-done:
 	case <-ctx.Done():
-		return fmt.Errorf("refreshes are still under way: %w", ctx.Err())
+		return fmt.Errorf("refreshes are still in flight: %w", ctx.Err())
 	}
 	var lost []error
 	for _, s := range k.allSources() {
@@ -169,7 +169,7 @@ func (k *Keeper) Close(ctx context.Context) error {
 	return errors.Join(lost...)
 }
 
-// spawn runs f on a goroutine that Close waits for, unless it is too late for that.
+// spawn runs f on a goroutine that Close waits for, and reports whether it did. After Close it does not.
 func (k *Keeper) spawn(f func()) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -190,7 +190,7 @@ func (k *Keeper) allSources() []*source {
 	return list
 }
 
-// at returns the source of a place, which it makes if it is new.
+// sourceAt returns the source of a place, creating it if necessary.
 func (k *Keeper) sourceAt(p place) *source {
 	k.mu.Lock()
 	defer k.mu.Unlock()

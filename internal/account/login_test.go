@@ -26,7 +26,7 @@ func TestInvalidGrant(t *testing.T) {
 		synctest.Wait()
 		reason, marked := a.NeedsLogin()
 		w.wants("marked", marked, true)
-		w.wants("reason", reason, "the provider does not take its refresh token any more (invalid_grant)")
+		w.wants("reason", reason, "the provider no longer accepts its refresh token (invalid_grant)")
 		w.conditions(needsLogin)
 		w.wants("what is left of the token is used", w.token(a), "tok-oat-a#1")
 
@@ -213,8 +213,8 @@ func TestSharedLogin(t *testing.T) {
 		w.login("a", 0)
 		w.write("b.json", strings.Replace(w.read("a.json"), "1.50", "2.50", 1))
 		accounts, warnings := w.keeper.Resolve(listings(sets{"claude": nil}))
-		w.wants("warnings", warnings, []string{"/store/a.json and /store/b.json hold the same login: a refresh of one ends the others, " +
-			"so shunt writes it to all of them; log in to each on its own"})
+		w.wants("warnings", warnings, []string{"/store/a.json and /store/b.json have the same login: a refresh of one invalidates the others, " +
+			"so shunt writes it to all of them; log in to each separately"})
 		end := w.run()
 		tokens := make(chan string)
 		for _, a := range accounts["claude"] {

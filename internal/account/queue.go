@@ -13,13 +13,13 @@ import (
 	"shunt/internal/secret"
 )
 
-// gate lets one holder at a time through for each label.
+// gate is a set of locks, one per label.
 type gate struct {
 	mu   sync.Mutex
-	held map[string]chan struct{} // closed when the label is free
+	held map[string]chan struct{} // closed when the label is released
 }
 
-// enter waits until none of the labels is held, and holds them all until leave is called.
+// enter waits until all labels are free, and holds them until leave is called.
 func (g *gate) enter(ctx context.Context, labels ...string) (leave func(), err error) {
 	for {
 		taken := g.take(labels)
@@ -60,7 +60,7 @@ func (g *gate) free(labels []string) {
 	}
 }
 
-// pace keeps a distance between events, however many come at once.
+// pace spaces events by a distance.
 type pace struct {
 	clock    clock.Clock
 	distance time.Duration
@@ -69,7 +69,7 @@ type pace struct {
 	next time.Time
 }
 
-// wait returns when it is the caller's turn. It depends on how many came before, not on how long they take.
+// wait returns when it is the caller's turn. How long earlier callers take afterwards does not matter.
 func (p *pace) wait(ctx context.Context) error {
 	p.mu.Lock()
 	now := p.clock.Now()
@@ -85,7 +85,7 @@ func (p *pace) wait(ctx context.Context) error {
 	return nil
 }
 
-// successors remembers what this process exchanged refresh tokens for. A token in it is certainly spent.
+// successors remembers which credential each refresh token was exchanged for in this process. Every token in it is spent.
 type successors struct {
 	cache *lru.Cache[secret.String, credential]
 }
@@ -93,7 +93,7 @@ type successors struct {
 func newSuccessors() successors {
 	cache, err := lru.New[secret.String, credential](1024)
 	if err != nil {
-		panic(err) // only a size that is not positive
+		panic(err) // only for a size below 1
 	}
 	return successors{cache}
 }
@@ -104,7 +104,7 @@ func (s successors) add(spent, by credential) {
 	}
 }
 
-// of follows the rotation from a credential to its present end. It reports whether there was a step.
+// latest follows the rotation from a credential to the newest one, and reports whether c is spent.
 func (s successors) latest(c credential) (latest credential, spent bool) {
 	for !c.Refresh.IsZero() {
 		next, ok := s.cache.Get(c.Refresh)
@@ -116,11 +116,11 @@ func (s successors) latest(c credential) (latest credential, spent bool) {
 	return c, spent
 }
 
-// unprovenFor is how long a 401 causes no other refresh of an identity whose last one has not helped (TOK-9).
+// unprovenFor is how long a 401 causes no refresh of an identity whose last refresh after a 401 did not help (TOK-9).
 const unprovenFor = 10 * time.Minute
 
-// unproven remembers the identities that had a refresh after a 401 and no success since (TOK-9). Its lock is taken after a
-// source's.
+// unproven remembers the identities that were refreshed after a 401 and have had no success since (TOK-9). Its lock is
+// acquired after a source's.
 type unproven struct {
 	clock clock.Clock
 
@@ -136,7 +136,7 @@ func (u *unproven) add(keys []identity.Key) {
 	}
 }
 
-// clear forgets identities: a request succeeded, or they have a new credential.
+// clear forgets identities, after a success or with a new credential.
 func (u *unproven) clear(keys []identity.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -9,11 +9,11 @@ import (
 	"shunt/internal/store"
 )
 
-// startWait is how long startup waits for another process that may be using the same document.
+// startWait is how long startup waits for another process that uses the same document.
 const startWait = time.Second
 
-// recoverAtStart recovers a login when the document is read for the first time (TOK-6b). If another process holds the lock
-// it leaves that to it, or to the first refresh that is refused.
+// recoverAtStart recovers a login when the document is read for the first time (TOK-6b). If another process holds the lease,
+// that process does it, or the first refresh that is rejected.
 func (s *source) recoverAtStart(ctx context.Context) {
 	orphans, err := s.store.Orphans(ctx, s.name)
 	if err != nil || len(orphans) == 0 {
@@ -27,11 +27,11 @@ func (s *source) recoverAtStart(ctx context.Context) {
 	}
 	defer lease.Release()
 	s.recoverLogin(ctx)
-	_ = s.store.RemoveOrphans(ctx, s.name, store.OrphanLife) // what remains is removed later
+	_ = s.store.RemoveOrphans(ctx, s.name, store.OrphanLife) // those that are too young are removed later
 }
 
-// recover replaces a login whose refresh token is spent, if the process that refreshed it was killed before the new login was
-// in place (TOK-6b). It reports whether it did. The caller holds the lock of the document.
+// recoverLogin replaces a login whose refresh token is spent with its successor, if the process that refreshed it was killed
+// before it had renamed the new file (TOK-6b). It reports whether it did. The caller holds the lease of the document.
 func (s *source) recoverLogin(ctx context.Context) bool {
 	orphans, err := s.store.Orphans(ctx, s.name)
 	if err != nil || len(orphans) == 0 {
@@ -55,12 +55,12 @@ func (s *source) recoverLogin(ctx context.Context) bool {
 	s.keeper.unproven.clear(s.keys)
 	s.mu.Unlock()
 	s.rotate(ctx, d.credential, next, false)
-	s.keeper.log.Warn("recovered the newest login from a temporary file: a process was killed while it wrote it", "account", s.title())
+	s.keeper.log.Warn("recovered the newest login from a temporary file; a process was killed while it wrote the file", "account", s.title())
 	return true
 }
 
-// successorIn returns the newest login among the orphans of a credentials file that a refresh of the file's own led to. An
-// orphan that is truncated does not parse, and one that has been overtaken expires earlier.
+// successorIn returns the newest login among the orphans of a credentials file that is a successor of the file's own. A
+// truncated orphan does not parse, and an outdated one expires earlier.
 func (d document) successorIn(orphans []store.Orphan) (newest credential, ok bool) {
 	if !d.refreshable() {
 		return credential{}, false
@@ -79,8 +79,8 @@ func (d document) successorIn(orphans []store.Orphan) (newest credential, ok boo
 	return newest, ok
 }
 
-// sameAccount reports whether an orphan is certain to be of the account of the file: both say so, or it is the file with
-// another login in it.
+// sameAccount reports whether an orphan certainly belongs to the account of the file: both name the account, or they differ
+// in the login only.
 func (d document) sameAccount(o document) bool {
 	ours, its := d.file.Owner, o.file.Owner
 	if ours.Account == "" || its.Account == "" {
@@ -90,7 +90,7 @@ func (d document) sameAccount(o document) bool {
 		(ours.Organization == "" || its.Organization == "" || ours.Organization == its.Organization)
 }
 
-// sameJSON reports whether two texts of valid JSON differ in white space at most.
+// sameJSON reports whether two valid JSON texts are equal except for white space.
 func sameJSON(a, b []byte) bool {
 	var first, second bytes.Buffer
 	return json.Compact(&first, a) == nil && json.Compact(&second, b) == nil && bytes.Equal(first.Bytes(), second.Bytes())

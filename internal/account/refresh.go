@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	lockTimeout = 30 * time.Second // for a refresh of another process, which takes at most that long
-	settleTime  = 50 * time.Millisecond
+	leaseTimeout = 30 * time.Second      // the longest that a refresh of another process takes
+	settleTime   = 50 * time.Millisecond // for a write in place to complete
 
 	firstBackoff = 5 * time.Second // after a failed refresh, doubled with each further one
 	maxBackoff   = time.Minute
 
-	// The same where requests wait for it. They may come by the hundred, and a pool of one account sends them all here.
+	// demandBackoff is the same for requests that wait. A pool of one account may have hundreds of them.
 	demandBackoff = 2 * time.Second
 )
 
@@ -27,11 +27,11 @@ const (
 type cause bool
 
 const (
-	scheduled cause = false // the token is about to expire, or has
+	scheduled cause = false // the token expires soon or has expired
 	forced    cause = true  // a 401 (TOK-9)
 )
 
-// flight is one refresh, which all who need it wait for.
+// flight is one refresh. Everyone who needs it waits for it.
 type flight struct {
 	done chan struct{}
 	err  error // valid after done
@@ -39,12 +39,12 @@ type flight struct {
 	began cause
 
 	// The source's lock guards these.
-	rejected bool // a token was refused that this refresh is to replace
-	rotated  bool // the provider has issued another
+	rejected bool // the provider rejected the token that this refresh replaces
+	rotated  bool // the provider has issued a new token
 }
 
-// renew has the token old replaced and waits for it. Only one refresh of a source runs at a time; whoever comes while it
-// runs shares its result. It ends with ctx; the refresh does not.
+// renew replaces the token old and waits for the refresh. Only one refresh of a source runs at a time; callers that arrive
+// meanwhile share its result. The end of ctx ends the wait, not the refresh.
 func (s *source) renew(ctx context.Context, old Token, why cause) error {
 	if s.store == nil {
 		return ErrNotRefreshable
@@ -61,7 +61,7 @@ func (s *source) renew(ctx context.Context, old Token, why cause) error {
 	}
 }
 
-// start begins a refresh, or returns the one that runs.
+// start begins a refresh, or returns the one in flight.
 func (s *source) start(old Token, why cause) (*flight, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,16 +91,16 @@ func (s *source) noteUnproven(f *flight) {
 	}
 }
 
-// refreshSpent reports whether a 401 must not cause a refresh, because the last one that did has not helped (TOK-9). A
-// token that has expired is refreshed for that reason, not for the 401.
+// refreshSpent reports whether a 401 must not cause a refresh, because the last refresh after a 401 did not help (TOK-9). An
+// expired token is refreshed because it has expired, not because of the 401.
 func (s *source) refreshSpent() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.current.refreshable() && !s.current.expired(s.keeper.clock.Now()) && s.keeper.unproven.has(s.keys)
 }
 
-// refresh replaces the token old, unless that has happened already: by an alias, or by another process (TOK-4). What it
-// waits for ends when the keeper closes, but from the moment the refresh token is sent nothing is given up (TOK-5).
+// refresh replaces the token old, unless an alias or another process has done so (TOK-4). Its waits end when the keeper
+// closes, but once the refresh token is sent, nothing interrupts it (TOK-5).
 func (s *source) refresh(f *flight, old Token) error {
 	ctx := s.keeper.ctx
 	leave, err := s.keeper.gate.enter(ctx, s.labels()...)
@@ -134,7 +134,7 @@ func (s *source) refresh(f *flight, old Token) error {
 		return nil
 	case !c.refreshable():
 		return ErrNotRefreshable
-	case f.began == forced && s.refreshSpent(): // by an alias, which held the gate
+	case f.began == forced && s.refreshSpent(): // an alias has just refreshed
 		return ErrRefreshSpent
 	}
 	if err := cmp.Or(s.refreshForbidden(), s.recentFailure()); err != nil {
@@ -145,26 +145,26 @@ func (s *source) refresh(f *flight, old Token) error {
 
 // lease acquires the lease of the document, which other processes respect.
 func (s *source) lease(ctx context.Context) (store.Lease, error) {
-	ctx, cancel := context.WithTimeout(ctx, lockTimeout)
+	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
 	return s.store.Lease(ctx, s.name)
 }
 
-// exchange sends the refresh token and makes what comes back durable before anybody may use it (TOK-5).
+// exchange sends the refresh token, and makes the new login durable before anything uses it (TOK-5).
 func (s *source) exchange(ctx context.Context, f *flight, c credential) error {
 	k := s.keeper
 	sent := k.clock.Now()
 	grant, err := s.family.Refresher.Refresh(ctx, c.Refresh)
 	if err == nil {
-		_, illegalAccess := oauth.ParseToken(grant.AccessToken.Reveal())
-		_, illegalRefresh := oauth.ParseToken(grant.RefreshToken.Reveal())
-		err = cmp.Or(illegalAccess, illegalRefresh)
+		_, badAccess := oauth.ParseToken(grant.AccessToken.Reveal())
+		_, badRefresh := oauth.ParseToken(grant.RefreshToken.Reveal())
+		err = cmp.Or(badAccess, badRefresh)
 	}
 	if k.onRefresh != nil {
 		k.onRefresh(s.title(), err)
 	}
 	if err != nil {
-		// Another program may have been faster, and then its login is the good one (TOK-7b).
+		// Another program may have refreshed it first; then its login is the valid one (TOK-7b).
 		_ = s.reread(ctx)
 		if now, unusable := s.usable(); unusable == nil && !sameTokens(now, c) {
 			return nil
@@ -173,7 +173,7 @@ func (s *source) exchange(ctx context.Context, f *flight, c credential) error {
 			if s.recoverLogin(ctx) {
 				return s.refreshExpired(ctx, f)
 			}
-			k.markRefused(c.Refresh)
+			k.markRejected(c.Refresh)
 			return fmt.Errorf("%w: %w", ErrNeedsLogin, err)
 		}
 		return s.fail(err)
@@ -187,7 +187,7 @@ func (s *source) exchange(ctx context.Context, f *flight, c credential) error {
 	}
 	s.mu.Lock()
 	f.rotated = true
-	s.noteUnproven(f) // before the token can be used, and so succeed
+	s.noteUnproven(f) // before a request with the token can succeed
 	rejected := f.rejected
 	s.mu.Unlock()
 	s.rotate(ctx, c, renewed, rejected)
@@ -195,11 +195,11 @@ func (s *source) exchange(ctx context.Context, f *flight, c credential) error {
 	return nil
 }
 
-// rotate replaces a spent login with the one that it was exchanged for: in the document, before anything uses it (TOK-5), and
-// for the other sources of the spent one. Rejected is set if a 401 was the cause.
+// rotate replaces a spent login with its successor: in the document, before anything uses it (TOK-5), and in the other
+// sources that have the spent login. Rejected is set if a 401 was the cause.
 func (s *source) rotate(ctx context.Context, spent, renewed credential, rejected bool) {
 	s.mu.Lock()
-	if sameTokens(s.current, spent) { // else there was a new login meanwhile
+	if sameTokens(s.current, spent) { // else there is a new login in the document
 		s.rotated = &renewed
 	}
 	s.mu.Unlock()
@@ -208,7 +208,7 @@ func (s *source) rotate(ctx context.Context, spent, renewed credential, rejected
 	s.keeper.share(s, spent, renewed, rejected)
 }
 
-// refreshExpired refreshes a login that has just been recovered, if that has expired since.
+// refreshExpired refreshes a recovered login if it has expired.
 func (s *source) refreshExpired(ctx context.Context, f *flight) error {
 	c, err := s.usable()
 	if err == nil && c.expired(s.keeper.clock.Now()) {
@@ -217,20 +217,20 @@ func (s *source) refreshExpired(ctx context.Context, f *flight) error {
 	return err
 }
 
-// fail records a refresh that failed for now, and returns why.
+// fail records a failed refresh that may be retried, and returns its error.
 func (s *source) fail(err error) error {
 	s.mu.Lock()
 	s.refreshErr = err
-	rest := min(firstBackoff<<min(s.failures, 10), maxBackoff)
+	backoff := min(firstBackoff<<min(s.failures, 10), maxBackoff)
 	s.failures++
 	s.failedAt = s.keeper.clock.Now()
-	s.backoffUntil = s.failedAt.Add(rest)
+	s.backoffUntil = s.failedAt.Add(backoff)
 	s.mu.Unlock()
 	s.report()
 	return err
 }
 
-// recentFailure is why the last refresh failed, if that was only a moment ago.
+// recentFailure returns the error of the last refresh if it failed a moment ago.
 func (s *source) recentFailure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,11 +240,11 @@ func (s *source) recentFailure() error {
 	return nil
 }
 
-// forbidden says why a refresh must not be tried before the credential changes (TOK-7).
+// refreshForbidden returns an error if only a changed credential may be refreshed (TOK-7).
 func (s *source) refreshForbidden() error {
 	s.mu.Lock()
-	if s.current.Refresh == s.refused {
-		s.loginReason = refusedReason // also after a success of the old token had taken it away
+	if s.current.Refresh == s.rejected {
+		s.loginReason = rejectedReason // a success of the old token may have cleared it
 	}
 	reason := s.loginReason
 	s.mu.Unlock()
@@ -255,24 +255,24 @@ func (s *source) refreshForbidden() error {
 	return fmt.Errorf("%w: %s", ErrNeedsLogin, reason)
 }
 
-const refusedReason = "the provider does not take its refresh token any more (invalid_grant)"
+const rejectedReason = "the provider no longer accepts its refresh token (invalid_grant)"
 
-// refuse marks every source of a refresh token that the provider will not take again.
-func (k *Keeper) markRefused(refresh Token) {
+// markRejected records in every source of a refresh token that the provider will never accept the token again.
+func (k *Keeper) markRejected(refresh Token) {
 	for _, s := range k.allSources() {
 		s.mu.Lock()
-		hit := s.current.Refresh == refresh
-		if hit {
-			s.refused, s.loginReason = refresh, refusedReason
+		affected := s.current.Refresh == refresh
+		if affected {
+			s.rejected, s.loginReason = refresh, rejectedReason
 		}
 		s.mu.Unlock()
-		if hit {
+		if affected {
 			s.report()
 		}
 	}
 }
 
-// follow gives the renewed credential to the other sources of the spent one (TOK-7e). Run writes it into their files.
+// share gives the renewed credential to the other sources of the spent one (TOK-7e). Run writes it to their files.
 func (k *Keeper) share(leader *source, spent, renewed credential, rejected bool) {
 	if spent.Refresh == renewed.Refresh {
 		return
@@ -282,8 +282,8 @@ func (k *Keeper) share(leader *source, spent, renewed credential, rejected bool)
 			continue
 		}
 		s.mu.Lock()
-		hit := s.current.Refresh == spent.Refresh
-		if hit {
+		affected := s.current.Refresh == spent.Refresh
+		if affected {
 			s.rotated = &renewed
 			s.adopt(renewed)
 			if rejected {
@@ -291,14 +291,14 @@ func (k *Keeper) share(leader *source, spent, renewed credential, rejected bool)
 			}
 		}
 		s.mu.Unlock()
-		if hit {
+		if affected {
 			s.notify(true)
 		}
 	}
 }
 
-// labels are what only one refresh at a time may have to do with: the identities behind the source (TOK-4) and its
-// refresh token (TOK-7e).
+// labels returns what only one refresh at a time may involve: the identities of the source (TOK-4) and its refresh token
+// (TOK-7e).
 func (s *source) labels() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

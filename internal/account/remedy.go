@@ -2,15 +2,20 @@ package account
 
 import "fmt"
 
-// Remedy returns what a person can do about an account whose credential is rejected, as a clause for a sentence. It names no
-// path (ERR-3).
+// Remedy returns how to replace a rejected credential, as a clause of a sentence. It contains no path (ERR-3).
 func (a *Account) Remedy() string {
 	s := a.source
-	switch name, stored := s.entry(); {
-	case s.dir == "":
+	if command, ok := s.loginCommand(); ok {
+		return command + " logs in again"
+	}
+	if s.dir == "" {
 		return fmt.Sprintf("put a new token into the variable %s and restart shunt", s.name)
-	case stored:
-		return s.family.loginCommand(name) + " logs in again"
 	}
 	return "log in again with the program that its credentials file belongs to"
+}
+
+// loginCommand returns the command that logs in again, if the source is in the account store.
+func (s *source) loginCommand() (command string, ok bool) {
+	name, ok := s.entry()
+	return fmt.Sprintf("`shunt login %s --name %s`", s.family.Name, name), ok
 }

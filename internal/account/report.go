@@ -2,7 +2,7 @@ package account
 
 import "fmt"
 
-// after tells everybody whom it concerns of a new state; changed says that it has another credential.
+// notify reports a new state to the health conditions and, if the credential has changed, to the OnChange function.
 func (s *source) notify(changed bool) {
 	s.report()
 	if !changed || s.keeper.onChange == nil {
@@ -10,14 +10,14 @@ func (s *source) notify(changed bool) {
 	}
 	s.mu.Lock()
 	keys := s.keys
-	s.unannounced = len(keys) == 0 // a new file, perhaps of a known identity: settle tells of it
+	s.unannounced = len(keys) == 0 // a new file, perhaps of a known identity: attach announces it
 	s.mu.Unlock()
 	for _, key := range keys {
 		s.keeper.onChange(key)
 	}
 }
 
-// report sets the conditions of the source's health that hold, and clears those that do not any more (TOK-7, TOK-7d).
+// report sets the health conditions of the source that hold, and clears the others (TOK-7, TOK-7d).
 func (s *source) report() {
 	s.reporting.Lock()
 	defer s.reporting.Unlock()
@@ -33,7 +33,7 @@ func (s *source) report() {
 	s.reported = holding
 }
 
-// conditions are what an operator should know, by the names of the conditions. A source without entries has none.
+// conditions returns the details of the conditions that hold, by name. A source without entries has none.
 func (s *source) conditions() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,27 +43,22 @@ func (s *source) conditions() map[string]string {
 	}
 	about := "account " + s.titles[0]
 	if s.loginReason != "" {
-		holding[about+" needs login"] = s.loginReason + s.remedy()
+		holding[about+" needs login"] = s.loginReason
+		if command, ok := s.loginCommand(); ok {
+			holding[about+" needs login"] += "; " + command + " logs in again"
+		}
 	}
 	if s.refreshErr != nil {
 		holding[about+" cannot be refreshed"] = s.refreshErr.Error()
 	}
 	if s.rotated != nil && s.writeErr != nil {
 		holding[about+" cannot be saved"] = fmt.Sprintf(
-			"its new login is only in memory and is lost when shunt ends, because %s cannot be written: %v", s.place, s.writeErr)
+			"its new login is only in memory and is lost when shunt exits, because %s cannot be written: %v", s.place, s.writeErr)
 	}
 	return holding
 }
 
-// remedy is what a person can do about a mark, where one command does it.
-func (s *source) remedy() string {
-	if name, ok := s.entry(); ok {
-		return "; " + s.family.loginCommand(name) + " logs in again"
-	}
-	return ""
-}
-
-// title is the name of the source in the log.
+// title returns the name of the source in the log.
 func (s *source) title() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"shunt/internal/oauth"
 )
 
-// entry is one account on its way to being resolved.
+// entry is an account that is being resolved.
 type entry struct {
 	provider string
 	spec     Spec
@@ -26,12 +26,12 @@ type entry struct {
 
 func (e *entry) title() string { return e.provider + "/" + e.spec.Name }
 
-// Resolve returns the accounts of each provider's entries, in their order; a provider without entries has every usable
-// file of its family's store, in file-name order (ACC-4). It decides whose accounts they are, over all of them (ID-1, ID-1b). It
-// reads the files; a credential that is the same as before keeps all that is known of it, so that it may be called at
-// every reload and whenever [Keeper.Changes] says so. What it cannot use it says in warnings, each only once.
+// Resolve returns the accounts of each provider, in the order of its specs. A provider without specs has every usable file
+// of its family's store, in file-name order (ACC-4). Resolve reads the files and decides which identity each account has,
+// over all of them (ID-1, ID-1b). A credential that has not changed keeps its state, so Resolve may be called at every
+// reload and after every value of [Keeper.Changes]. It returns a warning about everything that it cannot use, once each.
 //
-// A configured entry is there even if its credential is not: it has no token until there is one (CFG-23).
+// A configured account without a credential is included; it has no token until there is one (CFG-23).
 func (k *Keeper) Resolve(listings map[string]Listing) (accounts map[string][]*Account, warnings []string) {
 	k.resolving.Lock()
 	defer k.resolving.Unlock()
@@ -117,7 +117,7 @@ func (k *Keeper) known(f *Family) []string {
 	return names
 }
 
-// locate finds the source of a configured entry (ACC-1..3).
+// locate returns the entry of a spec, with its source (ACC-1..3).
 func (k *Keeper) locate(provider string, f *Family, spec Spec) *entry {
 	e := &entry{provider: provider, spec: spec}
 	switch {
@@ -132,7 +132,7 @@ func (k *Keeper) locate(provider string, f *Family, spec Spec) *entry {
 	return e
 }
 
-// load reads a source that Resolve needs.
+// load reads a source for Resolve.
 func (s *source) load() {
 	if s.store == nil {
 		s.updateFromVariable(s.keeper.getenv(s.name))
@@ -184,13 +184,13 @@ func identify(entries []*entry, stored []*source, w *warner) {
 			e.key = identity.OfInline(family, e.provider, e.spec.Name)
 		}
 		if split {
-			w.once(fmt.Sprintf("account %s: its account UUID is in use in two organizations, and which one it belongs to is unknown, "+
+			w.once(fmt.Sprintf("account %s: its account UUID is in use in two organizations, and its own organization is unknown, "+
 				"so it counts as another account: set organization_uuid", e.title()))
 		}
 	}
 }
 
-// settle makes the entries those of the sources, forgets sources that nobody needs any more, and says what to watch.
+// attach records in each source which entries use it, forgets unused sources, and updates the watch list.
 func (k *Keeper) attach(entries []*entry, stored []*source) {
 	titles, keys := map[*source][]string{}, map[*source][]identity.Key{}
 	watched := map[string][]string{}
@@ -215,17 +215,17 @@ func (k *Keeper) attach(entries []*entry, stored []*source) {
 			delete(k.sources, place)
 		}
 	}
-	differs := !maps.EqualFunc(watched, k.watched, slices.Equal)
+	changed := !maps.EqualFunc(watched, k.watched, slices.Equal)
 	k.watched = watched
 	k.mu.Unlock()
 	for _, s := range all {
 		s.mu.Lock()
 		s.titles, s.keys = titles[s], keys[s]
-		news := s.unannounced && len(s.keys) > 0
-		s.unannounced = s.unannounced && !news
+		announce := s.unannounced && len(s.keys) > 0
+		s.unannounced = s.unannounced && !announce
 		s.mu.Unlock()
 		s.report()
-		if !news {
+		if !announce {
 			continue
 		}
 		k.unproven.clear(keys[s])
@@ -238,12 +238,12 @@ func (k *Keeper) attach(entries []*entry, stored []*source) {
 	for _, e := range entries {
 		k.seen[e.key] = true
 	}
-	if differs {
+	if changed {
 		k.signal(k.rewatch)
 	}
 }
 
-// entryName is the name of the store entry that a file holds, if it may hold one (ACC-4).
+// entryName returns the name of the store entry in a file, if the file name is valid (ACC-4).
 func entryName(file string) (name string, ok bool) {
 	name, ok = strings.CutSuffix(file, ".json")
 	return name, ok && validName.MatchString(name)

@@ -98,7 +98,7 @@ func TestIdentity(t *testing.T) {
 		},
 			"account p/missing has no credential: there is no file /store/missing.json",
 			"account p/unset has no credential: the variable NOTHING is not set",
-			"the accounts p/blank and p/inline have the same login, in /store/blank.json, but count as different ones: list it once, or give both its uuid")
+			"the accounts p/blank and p/inline have the same login, in /store/blank.json, but count as different accounts: list it once, or set the same uuid in both")
 		w.resolve("the configuration's counts", sets{"p": {{Name: "known", UUID: "u-9"}}}, []string{"known account::u-9 u-9"})
 		w.close()
 	})
@@ -124,7 +124,7 @@ func TestOrganizations(t *testing.T) {
 			"the entries a and b of the account store are the same account and count as one")
 		w.owned("unused", "u-1", "o-2")
 		w.resolve("two", both, []string{"a account:o-1:u-1 u-1", "b store::b u-1"},
-			"account p/b: its account UUID is in use in two organizations, and which one it belongs to is unknown, "+
+			"account p/b: its account UUID is in use in two organizations, and its own organization is unknown, "+
 				"so it counts as another account: set organization_uuid")
 		w.resolve("told by the configuration", sets{"p": {{Name: "a"}, {Name: "b", OrganizationUUID: "o-2"}}},
 			[]string{"a account:o-1:u-1 u-1", "b account:o-2:u-1 u-1"})

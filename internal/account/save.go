@@ -11,11 +11,11 @@ import (
 
 const (
 	writeRetry = 5 * time.Second
-	writeTries = 10 // against a client that knows no locks and writes at the same time
+	writeTries = 10 // while a program that ignores the lease writes at the same time
 )
 
-// write puts the rotated credential into the document, whose lock the caller holds, and keeps everything else that is
-// there at that moment (ACC-1). If that fails, the credential stays in memory and the write is due again (TOK-7d).
+// write puts the rotated credential into the document and keeps everything else in it (ACC-1). If that fails, the
+// credential stays in memory and the write is retried (TOK-7d). The caller holds the lease of the document.
 func (s *source) write(ctx context.Context) {
 	s.disk.Lock()
 	before, _ := s.usable()
@@ -45,7 +45,7 @@ func (s *source) writeRotated(ctx context.Context) error {
 		rotated := s.rotated
 		s.mu.Unlock()
 		if rotated == nil {
-			return nil // it is there, or the file has another login by now
+			return nil // the file has it, or another login
 		}
 		version, err = s.store.PutIf(ctx, s.name, d.with(*rotated), version)
 		if errors.Is(err, store.ErrConflict) {
@@ -62,10 +62,10 @@ func (s *source) writeRotated(ctx context.Context) error {
 		s.mu.Unlock()
 		return nil
 	}
-	return fmt.Errorf("%s changes all the time", s.place)
+	return fmt.Errorf("%s changes too often", s.place)
 }
 
-// save repeats a write that failed, or makes one that is still to be made, and returns why it fails.
+// save writes a credential that is only in memory.
 func (s *source) save(ctx context.Context) error {
 	lease, err := s.lease(ctx)
 	if err != nil {
@@ -82,13 +82,13 @@ func (s *source) save(ctx context.Context) error {
 	return s.writeErr
 }
 
-// writeDue reports, once for each attempt, that it is time to write a credential that is only in memory (TOK-7d).
+// writeDue reports, once for each attempt, whether it is time to write a credential that is only in memory (TOK-7d).
 func (s *source) writeDue(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	due := s.rotated != nil && s.flight == nil && !now.Before(s.writeAt)
 	if due {
-		s.writeAt = now.Add(lockTimeout + writeRetry) // unless the attempt itself sets another
+		s.writeAt = now.Add(leaseTimeout + writeRetry) // unless the attempt sets another time
 	}
 	return due
 }

@@ -17,62 +17,62 @@ import (
 
 var errNotRead = errors.New("it has not been read yet")
 
-// source is where one credential comes from, a document of a store or a variable of the environment, and what is known
-// of that credential. Every entry that leads there shares it.
+// source is the source of one credential, a document or an environment variable, with the state of that credential. All
+// entries with the same source share it.
 type source struct {
 	keeper *Keeper
 	place
-	store store.Store // nil for a variable of the environment
+	store store.Store // nil for an environment variable
 
-	// disk is held while the document is read or written, so that what is learned from it is learned in order.
+	// disk is held while the document is read or written, so that updates happen in order.
 	disk sync.Mutex
 
-	// reporting is held while conditions are told, so that the last word is about the last state.
+	// reporting is held while conditions are reported, so that the last report is about the last state.
 	reporting sync.Mutex
-	reported  map[string]string // the details by the names of the conditions
+	reported  map[string]string // the details of the conditions, by name
 
 	// Only Resolve uses these.
-	exposed  map[string]bool // the modes that have been warned of (TOK-8b)
-	searched bool            // whether a login to recover was looked for (TOK-6b)
+	exposed  map[string]bool // the exposures that had a warning (TOK-8b)
+	searched bool            // whether recoverAtStart has run (TOK-6b)
 
 	mu      sync.Mutex // never held across I/O; guards what follows
 	current credential // in use; durable unless rotated is set
-	problem error      // why current is none; nil if it is one
+	problem error      // why there is no credential; nil if there is one
 	seen    store.Version
-	onDisk  credential // what the document last held that could be used
+	onDisk  credential // the last usable one in the document
 
-	// rotated is a credential that the document has yet to get. While a refresh writes it, current is still the old one.
+	// rotated is a credential that is not in the document yet. While a refresh writes it, current is still the old one.
 	rotated  *credential
 	writeErr error     // why the last write failed
 	writeAt  time.Time // when to try again
 
-	owner oauth.Owner // as the document has it
+	owner oauth.Owner // as written in the document
 
 	loginReason  string        // why a person has to log in again; empty: not needed (TOK-7)
-	refused      secret.String // the refresh token that the provider will not take again
+	rejected     secret.String // the refresh token that the provider will never accept again
 	refreshErr   error         // why the last refresh failed
 	failures     int           // refreshes that failed in a row
 	failedAt     time.Time     // when the last of them did
 	backoffUntil time.Time     // no refresh in the background before
 
-	flight      *flight // the refresh that runs
+	flight      *flight // the refresh in flight
 	warned      store.Version
-	titles      []string // the entries that lead here, "provider/name"
+	titles      []string // the entries with this source, "provider/name"
 	keys        []identity.Key
-	unannounced bool // the credential changed before anybody could be told whose it is
+	unannounced bool // the credential changed before its identity was known
 }
 
-// unreadable is an error that says nothing of the document: the disk failed, or for now forbids reading.
+// unreadable is an error that does not mean that the document is unusable: it cannot be read for now.
 type unreadable struct{ error }
 
 func (u unreadable) Unwrap() error { return u.error }
 
-// absent is the error of a document that is not there.
+// absent is the error of a document that does not exist.
 type absent struct{ place }
 
 func (a absent) Error() string { return "there is no file " + a.String() }
 
-// missing reports whether the source is a file of the store that is not there.
+// missing reports whether the source is a file of the store that does not exist.
 func (s *source) missing() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *source) usable() (credential, error) {
 	return s.current, s.problem
 }
 
-// read returns the document, and why it cannot be used if it cannot. The caller holds disk.
+// read reads the document. The error explains why it cannot be used. The caller holds disk.
 func (s *source) read(ctx context.Context) (document, store.Version, error) {
 	doc, err := s.store.Get(ctx, s.name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,26 +101,26 @@ func (s *source) read(ctx context.Context) (document, store.Version, error) {
 	return d, doc.Version, err
 }
 
-// look brings the source up to date with its document, which may have become unusable. It reports whether the content
-// is new, other than by a write of our own.
-func (s *source) refreshFromDisk(ctx context.Context) (news bool) {
+// refreshFromDisk updates the source from its document, which may have become unusable. It reports whether the document has
+// changed, other than by a write of this process.
+func (s *source) refreshFromDisk(ctx context.Context) (changed bool) {
 	s.disk.Lock()
 	d, version, err := s.read(ctx)
 	if _, bad := s.usable(); err != nil && bad == nil {
-		// A writer that does not rename leaves a file empty for a moment; a login is not given up for that.
+		// A program that writes in place leaves the file empty for a moment, which must not drop the login.
 		s.disk.Unlock()
 		_ = clock.Clock{}.Sleep(ctx, settleTime)
 		s.disk.Lock()
 		d, version, err = s.read(ctx)
 	}
-	news, changed := s.update(d, version, err)
+	changed, renewed := s.update(d, version, err)
 	s.disk.Unlock()
-	s.notify(changed)
-	return news
+	s.notify(renewed)
+	return changed
 }
 
-// reread does the same under the lock of the document, before and after a refresh (TOK-4, TOK-7b), but an unusable
-// document is only an error then: whether it stays so is for look to find out.
+// reread does the same before and after a refresh (TOK-4, TOK-7b), but returns an error for an unusable document and keeps
+// the credential. The caller holds the lease of the document.
 func (s *source) reread(ctx context.Context) error {
 	s.disk.Lock()
 	d, version, err := s.read(ctx)
@@ -133,19 +133,19 @@ func (s *source) reread(ctx context.Context) error {
 	return err
 }
 
-// learn takes in what was read. It reports whether the content is news, and whether the credential changed.
-func (s *source) update(d document, version store.Version, problem error) (news, changed bool) {
+// update takes in a document that was read. It reports whether the document has changed, and whether the credential has.
+func (s *source) update(d document, version store.Version, problem error) (changed, renewed bool) {
 	successor, spent := s.keeper.successors.latest(d.credential)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if errors.As(problem, new(unreadable)) && s.problem == nil {
-		return false, false // what is in memory may be all that is left of the login
+		return false, false // memory may have the only copy of the login
 	}
-	news = version != s.seen || (problem == nil) != (s.problem == nil)
+	changed = version != s.seen || (problem == nil) != (s.problem == nil)
 	s.seen = version
 	if problem != nil {
 		s.problem, s.current, s.rotated, s.writeErr = problem, credential{}, nil, nil
-		return news, false
+		return changed, false
 	}
 	s.owner = d.file.Owner
 	newest := s.current
@@ -156,38 +156,38 @@ func (s *source) update(d document, version store.Version, problem error) (news,
 	case sameTokens(d.credential, newest):
 		s.onDisk, s.rotated, s.writeErr = d.credential, nil, nil
 		if d.Expires.UnixMilli() == newest.Expires.UnixMilli() {
-			// Ours may hold monotonic readings, by which a step of the wall clock does not age it.
+			// Ours may have a monotonic clock reading, so that a step of the wall clock does not change its age.
 			d.credential = newest
 		}
-		if changed = !sameTokens(s.current, d.credential); changed {
+		if renewed = !sameTokens(s.current, d.credential); renewed {
 			s.adopt(d.credential)
 		}
 		s.current, s.problem = d.credential, nil
 	case s.rotated != nil && sameTokens(d.credential, s.onDisk):
-		// Not written yet.
+		// The rotated credential is not written yet.
 	case spent:
-		// Somebody put back what this process rotated away from: a client that rewrites the file from its memory, or a
-		// backup; or it is a copy of another entry's file. The provider would refuse it.
+		// A program wrote the spent login back from its memory or from a backup, or this is a copy of another entry's
+		// file. The provider would reject it.
 		s.onDisk, s.rotated = d.credential, &successor
-		if changed = !sameTokens(s.current, successor); changed {
+		if renewed = !sameTokens(s.current, successor); renewed {
 			s.adopt(successor)
 		}
 	default:
 		s.onDisk, s.rotated, s.writeErr = d.credential, nil, nil
 		s.adopt(d.credential)
 		s.keeper.unproven.clear(s.keys)
-		changed = true
+		renewed = true
 	}
-	return news, changed
+	return changed, renewed
 }
 
-// adopt makes a credential the current one, about which nothing bad is known. The caller holds mu.
+// adopt makes a credential the current one and clears the state of the old one. The caller holds mu.
 func (s *source) adopt(c credential) {
 	s.current, s.problem = c, nil
-	s.loginReason, s.refused, s.refreshErr, s.failures, s.backoffUntil = "", secret.String{}, nil, 0, time.Time{}
+	s.loginReason, s.rejected, s.refreshErr, s.failures, s.backoffUntil = "", secret.String{}, nil, 0, time.Time{}
 }
 
-// updateFromVariable brings the source up to date with the environment (ACC-2).
+// updateFromVariable updates the source from its environment variable (ACC-2).
 func (s *source) updateFromVariable(value string) {
 	access, err := oauth.ParseToken(value)
 	switch {
@@ -228,24 +228,24 @@ func (s *source) markNeedsLogin(used Token, reason string) {
 func (s *source) confirm(used Token) {
 	s.mu.Lock()
 	current := used == s.current.Access
-	over := current && s.loginReason != ""
-	if over {
+	cleared := current && s.loginReason != ""
+	if cleared {
 		s.loginReason = ""
 	}
 	if current {
 		s.keeper.unproven.clear(s.keys)
 	}
 	s.mu.Unlock()
-	if over {
+	if cleared {
 		s.report()
 	}
 }
 
-// backingOff reports whether a refresh would be pointless or too soon.
+// backingOff reports whether a background refresh would be pointless or too early.
 func (s *source) backingOff(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.loginReason != "" || s.current.Refresh == s.refused || now.Before(s.backoffUntil)
+	return s.loginReason != "" || s.current.Refresh == s.rejected || now.Before(s.backoffUntil)
 }
 
 func (s *source) inFlight() bool {
@@ -254,7 +254,7 @@ func (s *source) inFlight() bool {
 	return s.flight != nil
 }
 
-// busy reports whether the source may not be forgotten: something runs, or a login is only in memory.
+// busy reports whether the source must be kept: a refresh is in flight, or a login is only in memory.
 func (s *source) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

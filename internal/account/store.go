@@ -14,31 +14,30 @@ import (
 	"shunt/internal/store"
 )
 
-// The reasons why the store does not do what it is asked to, as far as a caller may want to tell them apart.
+// Errors that callers distinguish.
 var (
 	ErrName    = errors.New("a name has only a-z, 0-9 and -")
 	ErrNoEntry = errors.New("the account store has no such entry")
 )
 
-// Store is the account store for whoever changes what is in it: entries come, are replaced, and go (ACC-3, LOG-6). Every
-// change is atomic and durable, and a [Keeper] notices it within a second. It may be used concurrently, also by several
-// processes.
+// Store adds, replaces and removes the entries of an account store (ACC-3, LOG-6). Every change is atomic and durable, and a
+// [Keeper] notices it within a second. A Store is safe for concurrent use, also by several processes.
 type Store struct {
 	dir    string
 	format oauth.Format
 	docs   store.Store
 }
 
-// OpenStore returns the store of a family in a directory (see [StoreDir]), which need not exist. It does not touch the disk.
+// OpenStore returns the store in a directory (see [StoreDir]), which need not exist. It does not access the disk.
 func OpenStore(dir string, format oauth.Format) *Store { return &Store{dir, format, store.NewDir(dir)} }
 
-// Dir is the directory that holds the entries.
+// Dir returns the directory of the entries.
 func (s *Store) Dir() string { return s.dir }
 
-// Path is where the entry of that name is, or would be.
+// Path returns the path of the entry with that name, which need not exist.
 func (s *Store) Path(name string) string { return filepath.Join(s.dir, name+".json") }
 
-// CheckName returns an [ErrName] for what cannot be the name of an entry.
+// CheckName returns an [ErrName] if name is not a valid name of an entry.
 func CheckName(name string) error {
 	if !validName.MatchString(name) {
 		return fmt.Errorf("account name %q: %w", name, ErrName)
@@ -46,12 +45,12 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Kind is what an entry of the store is.
+// Kind is the kind of an entry.
 type Kind string
 
 // The kinds of entries, as the admin API calls them (ADM-5).
 const (
-	Imported   Kind = "imported" // a login that is refreshed, wherever it comes from
+	Imported   Kind = "imported" // a login that is refreshed, whatever its origin
 	SetupToken Kind = "setup_token"
 )
 
@@ -60,7 +59,7 @@ type Entry struct {
 	Name string
 	Path string
 
-	// Problem is why the file is no usable entry; then what follows is unknown.
+	// Problem is why the entry cannot be used, or nil. With a problem, the fields below are not set.
 	Problem error
 
 	Kind                          Kind
@@ -68,8 +67,8 @@ type Entry struct {
 	AccountUUID, OrganizationUUID string    // empty: unknown
 }
 
-// Entries returns all entries, in the order of their names, and the files of the store that fail to be one (ACC-4). A
-// store that does not exist is empty.
+// Entries returns all entries in name order, including files that are not usable entries (ACC-4). A store that does not
+// exist is empty.
 func (s *Store) Entries(ctx context.Context) ([]Entry, error) {
 	names, err := s.docs.List(ctx)
 	if err != nil {
@@ -107,7 +106,7 @@ func (s *Store) entry(ctx context.Context, name string) Entry {
 	return e
 }
 
-// Add stores what a login brought, in place of any entry of that name (LOG-6). Sent is when the code was exchanged.
+// Add stores the grant of a login and replaces any entry with that name (LOG-6). Sent is when the code was exchanged.
 func (s *Store) Add(ctx context.Context, name string, kind oauth.Kind, grant oauth.Grant, sent time.Time) error {
 	c := oauth.Credential{
 		Access: grant.AccessToken, Refresh: grant.RefreshToken, Expires: sent.Add(grant.Lifetime), SetupToken: kind == oauth.SetupToken,
@@ -115,9 +114,9 @@ func (s *Store) Add(ctx context.Context, name string, kind oauth.Kind, grant oau
 	return s.put(ctx, name, s.format.New(c, grant.Owner))
 }
 
-// Import stores a copy of the login in another program's credentials file, in place of any entry of that name; the file stays
-// as it is. Owner returns whose login it is; both tokens and the account's UUID must be known (LOG-5). From now on two
-// programs have one login, and the first that refreshes it logs the other out.
+// Import copies the login in another program's credentials file, which it does not change, and replaces any entry with that
+// name (LOG-5). The file must have both tokens. Owner returns the account that the login belongs to. Two programs have one
+// login then, and the first that refreshes it logs the other out.
 func (s *Store) Import(ctx context.Context, name, credentials string, owner func() (oauth.Owner, error)) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -136,7 +135,7 @@ func (s *Store) Import(ctx context.Context, name, credentials string, owner func
 	return s.put(ctx, name, s.format.Assign(d.file, of))
 }
 
-// readOrigin returns a credentials file from which a login can be copied.
+// readOrigin reads a credentials file whose login can be copied.
 func (s *Store) readOrigin(ctx context.Context, path string) (document, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -153,7 +152,7 @@ func (s *Store) readOrigin(ctx context.Context, path string) (document, error) {
 	switch {
 	case err != nil:
 	case d.SetupToken:
-		err = errors.New("it holds a setup token and no login")
+		err = errors.New("it is a setup token, not a login")
 	case d.Refresh.IsZero():
 		err = errors.New("the login has no refresh token")
 	}
@@ -163,7 +162,7 @@ func (s *Store) readOrigin(ctx context.Context, path string) (document, error) {
 	return d, nil
 }
 
-// same reports whether both paths lead to one file.
+// sameFile reports whether two paths are the same file.
 func sameFile(a, b string) bool {
 	first, err := os.Stat(a)
 	if err != nil {
@@ -173,7 +172,7 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-// put writes an entry, but nothing that could not be used again.
+// put writes an entry, if it is usable.
 func (s *Store) put(ctx context.Context, name string, text []byte) error {
 	err := CheckName(name)
 	if err == nil {
@@ -188,7 +187,7 @@ func (s *Store) put(ctx context.Context, name string, text []byte) error {
 	return nil
 }
 
-// Remove deletes an entry, with its login. It returns an [ErrNoEntry] if there is none of that name.
+// Remove deletes an entry. It returns an [ErrNoEntry] if there is none with that name.
 func (s *Store) Remove(ctx context.Context, name string) error {
 	if err := CheckName(name); err != nil {
 		return err

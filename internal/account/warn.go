@@ -12,7 +12,7 @@ import (
 	"shunt/internal/userfile"
 )
 
-// warner collects the warnings of one Resolve that no earlier one has given.
+// warner collects the warnings of one Resolve that no earlier one returned.
 type warner struct {
 	keeper   *Keeper
 	warnings []string
@@ -34,14 +34,14 @@ func (w *warner) skipped(s *source) bool {
 	return problem != nil
 }
 
-// unusable warns of a configured entry that has no credential, once for each version of what is there instead.
+// unusable warns about a configured entry without a credential, once for each version of its document.
 func (w *warner) unusable(e *entry) {
 	if _, problem := e.source.usable(); problem != nil && e.source.warnDue() {
 		w.warnings = append(w.warnings, fmt.Sprintf("account %s has no credential: %v", e.title(), problem))
 	}
 }
 
-// exposed warns of a file with a login that other users can get at, once for each version of it (TOK-8b).
+// exposed warns about a file with a login that other users can access, once for each version of it (TOK-8b).
 func (w *warner) exposed(s *source) {
 	if s.store == nil {
 		return
@@ -65,8 +65,8 @@ func (w *warner) exposed(s *source) {
 	s.exposed = present
 }
 
-// aliases warns of entries of one pool that are the same account (ID-3, CFG-45). Where the configuration alone tells,
-// loading it has warned already.
+// aliases warns about entries of one pool that are the same account (ID-3, CFG-45). If the configuration alone shows it,
+// loading the configuration has returned the warning.
 func (w *warner) aliases(entries []*entry) {
 	type group struct {
 		provider string
@@ -98,7 +98,7 @@ func (w *warner) aliases(entries []*entry) {
 	}
 }
 
-// sharedLogins warns of entries that hold one login in two places, or as two accounts (TOK-7e).
+// sharedLogins warns about one login in two places, or in two accounts (TOK-7e).
 func (w *warner) sharedLogins(entries []*entry) {
 	type login struct {
 		places, titles []string
@@ -128,16 +128,16 @@ func (w *warner) sharedLogins(entries []*entry) {
 		switch l := logins[c.Refresh]; {
 		case l == nil:
 		case len(l.places) > 1:
-			w.once(fmt.Sprintf("%s hold the same login: a refresh of one ends the others, so shunt writes it to all of them; "+
-				"log in to each on its own", strings.Join(l.places, " and ")))
+			w.once(fmt.Sprintf("%s have the same login: a refresh of one invalidates the others, so shunt writes it to all of them; "+
+				"log in to each separately", strings.Join(l.places, " and ")))
 		case len(l.keys) > 1:
-			w.once(fmt.Sprintf("the accounts %s have the same login, in %s, but count as different ones: list it once, or give both its uuid",
+			w.once(fmt.Sprintf("the accounts %s have the same login, in %s, but count as different accounts: list it once, or set the same uuid in both",
 				strings.Join(l.titles, " and "), l.places[0]))
 		}
 	}
 }
 
-// warnDue reports, once for each version of the document, that it is worth a warning.
+// warnDue reports whether there was no warning about this version of the document yet.
 func (s *source) warnDue() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,16 +147,16 @@ func (s *source) warnDue() bool {
 	return due
 }
 
-// knownOwner returns whose account the document says that it is, as far as that has the form of a UUID.
+// knownOwner returns the owner in the document, without what does not have the form of a UUID.
 func (s *source) knownOwner(w *warner) oauth.Owner {
 	s.mu.Lock()
-	said := s.owner
+	written := s.owner
 	s.mu.Unlock()
-	known := oauth.Owner{Account: oauth.ParseUUID(said.Account), Organization: oauth.ParseUUID(said.Organization)}
-	if said.Account != "" && known.Account == "" {
+	known := oauth.Owner{Account: oauth.ParseUUID(written.Account), Organization: oauth.ParseUUID(written.Organization)}
+	if written.Account != "" && known.Account == "" {
 		w.once(fmt.Sprintf("%s: the UUID of the account does not have the form of a UUID and is ignored", s.place))
 	}
-	if said.Organization != "" && known.Organization == "" {
+	if written.Organization != "" && known.Organization == "" {
 		w.once(fmt.Sprintf("%s: the UUID of the organization does not have the form of a UUID and is ignored", s.place))
 	}
 	return known

@@ -233,7 +233,7 @@ func TestExchangeReplies(t *testing.T) {
 			{oauth.SetupToken, `{"access_token":"sk-ant-1","refresh_token":"sk-ant-2"}`, "does not say whose token it is"},
 			{oauth.SetupToken, `{"access_token":"sk-ant-1","account":{"uuid":"not a uuid"}}`, "does not say whose token it is"},
 			{oauth.Renewable, `{"refresh_token":"sk-ant-2"}`, "has no access_token"},
-			{oauth.Renewable, `sk-ant-3`, "is no JSON object"},
+			{oauth.Renewable, `sk-ant-3`, "is not a JSON object"},
 		} {
 			login := w.client.Begin(tt.kind, "")
 			code, state := w.paste(login)
