@@ -189,8 +189,8 @@ func TestVariableChanges(t *testing.T) {
 		w.wants("told", len(w.changes()), 1)
 		w.conditions()
 		w.env["TOKEN"] = "tok-2\nX-Injected: 1"
-		w.resolve("illegal", s, []string{"a inline:p:a "}, "account p/a has no credential: the variable TOKEN holds white space or "+
-			"characters that no token has (was it pasted with a line break?)")
+		w.resolve("illegal", s, []string{"a inline:p:a "}, "account p/a has no credential: the variable TOKEN contains white space or "+
+			"characters that are not valid in a token (was it pasted with a line break?)")
 		if _, err := a.Token(w.Context()); err == nil {
 			w.Error("an illegal token was given out")
 		}

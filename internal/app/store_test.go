@@ -174,7 +174,7 @@ func TestStoreSkipsWhatCannotBeUsed(t *testing.T) {
 		"line break":   {content(`{"claudeAiOauth":{"accessToken":"sk-ant-oat01-one\ntwo","expiresAt":4102444800000}}`), "white space or characters"},
 		"control":      {content(`{"claudeAiOauth":{"accessToken":"sk-ant-oat01-\u0000\u001b[2J","expiresAt":4102444800000}}`), "white space or characters"},
 		"BOM in token": {content(`{"claudeAiOauth":{"accessToken":"\ufeffsk-ant-oat01-bom","expiresAt":4102444800000}}`), "white space or characters"},
-		"bad refresh":  {content(`{"claudeAiOauth":{"accessToken":"sk-ant-oat01-x","refreshToken":"sk-ant-ort01 x","expiresAt":4102444800000}}`), "refreshToken holds white space"},
+		"bad refresh":  {content(`{"claudeAiOauth":{"accessToken":"sk-ant-oat01-x","refreshToken":"sk-ant-ort01 x","expiresAt":4102444800000}}`), "refreshToken contains white space"},
 		"too large":    {content(strings.Repeat(" ", 2<<20)), "more than 1048576"},
 		"directory":    {func(w *world, path string) { w.must(os.Mkdir(path, 0o700)) }, ""},
 		"link":         {func(w *world, path string) { w.must(os.Symlink(w.entry("a"), path)) }, ""},

@@ -45,7 +45,7 @@ func (k *accountsListCommand) Run(s *System) error {
 // writeEntries writes a table for people.
 func writeEntries(w io.Writer, entries []account.Entry, now time.Time) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tKIND\tTOKEN GOOD UNTIL\tACCOUNT")
+	fmt.Fprintln(table, "NAME\tKIND\tEXPIRES\tACCOUNT")
 	for _, e := range entries {
 		kind, until, owner := "login", "unknown", e.AccountUUID
 		if e.Kind == account.SetupToken {

@@ -174,7 +174,7 @@ func TestLoginExchangeFails(t *testing.T) {
 		{modeOAuth, "the token endpoint returned status 500", sim.ServerError(500)},
 		{modeOAuth, "has no refresh_token", reply(`{"access_token":"sk-ant-x"}`)},
 		{modeSetupToken, "does not say whose token it is", reply(`{"access_token":"sk-ant-x"}`)},
-		{modeOAuth, "the login is lost: store account work: accessToken holds white space", reply(`{"access_token":"sk-ant-x y","refresh_token":"sk-ant-z"}`)},
+		{modeOAuth, "the login is lost: store account work: accessToken contains white space", reply(`{"access_token":"sk-ant-x y","refresh_token":"sk-ant-z"}`)},
 	} {
 		atDesk(t, func(d *desk) {
 			d.provider.Inject("", tt.fault.On(sim.TokenPath))

@@ -201,7 +201,7 @@ func TestLoginImport(t *testing.T) {
 			}
 		}
 		write(".claude/.credentials.json", d.provider.Credentials("a"))
-		d.fails(command, "whose login it is cannot be known: ")
+		d.fails(command, "cannot determine whose login it is: ")
 		write(".claude.json", []byte(`{"oauthAccount":{"accountUuid":"`+d.provider.UUID("a")+`"}}`))
 		d.succeeds(command)
 		d.stored("work", "a")

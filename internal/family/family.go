@@ -45,18 +45,18 @@ type Family struct {
 	// BindsReasoning reports whether a model reads the reasoning of earlier turns only on the account that wrote it (SEL-31).
 	BindsReasoning func(model string) bool
 
-	// Vendor is the authorization server that a person logs in at.
+	// Vendor is the authorization server where a person logs in.
 	Vendor oauth.Vendor
-	// Credentials is the format of the files that hold a login (ACC-1).
+	// Credentials is the format of the credentials files (ACC-1).
 	Credentials oauth.Format
-	// FindOrigin returns where the provider's own program keeps a login on this machine; the files need not exist (LOG-5).
+	// FindOrigin returns where the provider's own program keeps its login on this machine. The files need not exist (LOG-5).
 	FindOrigin func(getenv func(string) string) (Origin, error)
 }
 
 // Origin is a login of another program that can be copied (LOG-5).
 type Origin struct {
 	Credentials string                      // path of the file with the tokens
-	Profile     string                      // path of the file that says whose they are
+	Profile     string                      // path of the file that names the account
 	Owner       func() (oauth.Owner, error) // reads it
 }
 

@@ -1,20 +1,20 @@
-// Package secret holds the string type that never prints itself, so that a token cannot reach a log, an error or a dump
-// by accident (CFG-5, TOK-8). It does not encrypt and does not wipe memory.
+// Package secret provides a string type that never prints its value, so that a token cannot reach a log, an error or a dump
+// by accident (CFG-5, TOK-8). It does not encrypt values and does not wipe memory.
 package secret
 
 import "log/slog"
 
-// Redacted is what every formatter shows in place of a secret.
+// Redacted is printed in place of every secret.
 const Redacted = "[redacted]"
 
-// String is a secret value. Only [String.Reveal] gives it back; fmt, slog, encoding/json and encoding.TextMarshaler all
-// see [Redacted]. The zero value is the empty secret. Values compare with ==.
+// String is a secret value. Only [String.Reveal] returns it; fmt, slog, encoding/json and [encoding.TextMarshaler] print
+// [Redacted]. The zero value is the empty secret. Values are comparable with ==.
 type String struct{ value string }
 
-// New wraps a value.
+// New returns value as a secret.
 func New(value string) String { return String{value} }
 
-// Reveal returns the value itself, for the one place that sends or stores it.
+// Reveal returns the value. Only code that sends or stores it should call Reveal.
 func (s String) Reveal() string { return s.value }
 
 // IsZero reports whether the secret is empty.

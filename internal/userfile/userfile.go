@@ -1,5 +1,5 @@
-// Package userfile handles what is particular to files that people keep and edit themselves: the environment, the
-// home directory, a byte-order mark that an editor put at the start, and modes that let other users in. It opens no file and changes nothing.
+// Package userfile has what code needs to use files that people keep and edit themselves: the environment, the home
+// directory, byte-order marks, and file modes that give other users access. It opens no file and changes nothing.
 package userfile
 
 import (
@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Home returns the home directory of the user. Some containers and services have no HOME.
+// Home returns the user's home directory: $HOME, or the one in the user database, since some services do not set HOME.
 func Home(getenv func(string) string) (string, error) {
 	if home := getenv("HOME"); home != "" {
 		return home, nil
@@ -29,8 +29,8 @@ func Home(getenv func(string) string) (string, error) {
 	return me.HomeDir, nil
 }
 
-// Getenv returns what looks a variable up in an environment, as [os.Environ] gives it. The last of equal names counts; a
-// variable that is not set is empty.
+// Getenv returns a function like [os.Getenv] for an environment in the form of [os.Environ]. Of several variables with one
+// name, the last counts.
 func Getenv(environ []string) func(name string) string {
 	return func(name string) (value string) {
 		for _, entry := range environ {
@@ -44,8 +44,8 @@ func Getenv(environ []string) func(name string) string {
 
 var errUTF16 = errors.New("is UTF-16 text; save it as UTF-8")
 
-// Text returns the content of a file without the byte-order mark that some editors write first (TOK-7f). The error about a
-// file in UTF-16, which nothing here reads, completes a sentence that begins with the file.
+// Text returns the content of a file without a byte-order mark at its start (TOK-7f). It fails for UTF-16; the error completes
+// a sentence whose subject is the file.
 func Text(content []byte) ([]byte, error) {
 	if bytes.HasPrefix(content, []byte("\xfe\xff")) || bytes.HasPrefix(content, []byte("\xff\xfe")) {
 		return nil, errUTF16
@@ -53,13 +53,13 @@ func Text(content []byte) ([]byte, error) {
 	return bytes.TrimPrefix(content, []byte("\ufeff")), nil
 }
 
-// Exposure is a mode that lets other users of the machine read or replace a file with secrets in it (TOK-8b).
+// Exposure is a file mode that lets other users of the machine read or replace a file with secrets (TOK-8b).
 type Exposure struct {
-	Path string // of the file, or of a directory that it is in
+	Path string // of the file or of its directory
 	Dir  bool
 }
 
-// String returns what is wrong and the command that fixes it.
+// String returns a description of the problem and the command that fixes it.
 func (e Exposure) String() string {
 	if e.Dir {
 		return fmt.Sprintf("others can write to the directory %s, and so replace the secrets in it: `chmod go-w %s`", e.Path, shellWord(e.Path))
@@ -67,8 +67,8 @@ func (e Exposure) String() string {
 	return fmt.Sprintf("others can read or write %s, which holds secrets: `chmod 600 %s`", e.Path, shellWord(e.Path))
 }
 
-// Exposures returns what is wrong with the modes of a file, and of the directories that it is in and that its symbolic
-// link, if it is one, leads to. A sticky directory protects what is in it. A file that is not there has none.
+// Exposures returns the exposures of a file, of its directory and, for a symbolic link, of the directory of its target. A
+// sticky directory protects its files. A file that does not exist has no exposures.
 func Exposures(path string) (found []Exposure) {
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o066 != 0 {
 		found = append(found, Exposure{Path: path})
@@ -85,7 +85,7 @@ func Exposures(path string) (found []Exposure) {
 	return found
 }
 
-// shellWord quotes a path for a shell where it needs that.
+// shellWord quotes a path for a shell if necessary.
 func shellWord(path string) string {
 	const plain = "/._-+:,@%=0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	if path != "" && strings.IndexFunc(path, func(r rune) bool { return !strings.ContainsRune(plain, r) }) < 0 {

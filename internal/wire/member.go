@@ -2,12 +2,12 @@ package wire
 
 import "bytes"
 
-// SetMember returns the edits that give a member of an object another value; open is the index of the object's brace, in
-// valid JSON. The last member of the name gets it. If there is none, the edit adds one behind the member called after, or
-// behind the last where that is empty, in the style in which it is written. An object without such a member stays as it is.
+// SetMember returns an edit that sets the value of a member of the object whose brace is at open. Src must be valid JSON. If
+// there are several members with the name, the edit sets the last. If there is none, it adds one behind the member named
+// after, or behind the last member if after is empty, with the same white space. If that does not exist either, it is the
+// zero Edit.
 func SetMember(src []byte, open int, name string, value []byte, after string) Edit {
-	var found, behind Span
-	var key Span
+	var found, key, behind Span
 	for o := ObjectAt(src, open); o.Next(); {
 		if o.Is(name) {
 			found = o.Value
@@ -16,8 +16,11 @@ func SetMember(src []byte, open int, name string, value []byte, after string) Ed
 			key, behind = o.Key, o.Value
 		}
 	}
-	if found != (Span{}) || behind == (Span{}) {
+	switch {
+	case found != (Span{}):
 		return Edit{found, value}
+	case behind == (Span{}):
+		return Edit{}
 	}
 	lead := src[:key.Start]
 	lead = lead[len(bytes.TrimRight(lead, " \t\r\n")):]

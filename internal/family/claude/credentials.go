@@ -14,21 +14,21 @@ import (
 	"shunt/internal/wire"
 )
 
-// The members of a credentials file that shunt reads (ACC-1, ACC-3). Of two with one name the last counts, as for every
-// program that reads such a file.
+// The members of a credentials file that shunt reads (ACC-1, ACC-3). Of several with one name, the last counts, as in every
+// program that reads these files.
 const (
 	loginMember        = "claudeAiOauth"
 	accessMember       = "accessToken"
 	refreshMember      = "refreshToken"
 	expiresMember      = "expiresAt"           // Unix milliseconds
-	kindMember         = "shuntCredentialKind" // in the login; setupKind or absent
+	kindMember         = "shuntCredentialKind" // setupKind or absent
 	accountMember      = "shuntAccountUuid"
 	organizationMember = "shuntOrganizationUuid"
 
 	setupKind = "setup_token"
 )
 
-// credentials is the format of a credentials file of Claude Code, in which shunt adds members of its own.
+// credentials is the format of Claude Code's credentials file. Shunt adds members of its own, whose names begin with shunt.
 type credentials struct{}
 
 // Parse implements [oauth.Format].

@@ -13,15 +13,15 @@ import (
 	"shunt/internal/userfile"
 )
 
-// maxConfig is the most bytes of Claude Code's global configuration that are read: it holds histories.
+// maxConfig is the size limit of Claude Code's global configuration, in bytes. It contains histories, so it may be large.
 const maxConfig = 64 << 20
 
-// findOrigin returns the login of Claude Code that the environment leads to: that of $CLAUDE_CREDENTIALS, of
-// $CLAUDE_CONFIG_DIR, or of the home directory (LOG-5). The files need not exist.
+// findOrigin returns the login of Claude Code in $CLAUDE_CREDENTIALS, in $CLAUDE_CONFIG_DIR, or in the home directory
+// (LOG-5). The files need not exist.
 //
-// The configuration must be the one that belongs to the credentials, or tokens would be taken for another account's. So
-// a login in $CLAUDE_CONFIG_DIR comes before that of the home directory, and a configuration beside $CLAUDE_CREDENTIALS
-// before that of the home directory.
+// The configuration must belong to the credentials, or the tokens would be attributed to another account. So a login in
+// $CLAUDE_CONFIG_DIR takes precedence over the one in the home directory, and so does a configuration beside
+// $CLAUDE_CREDENTIALS.
 func findOrigin(getenv func(string) string) (family.Origin, error) {
 	credentials, config := getenv("CLAUDE_CREDENTIALS"), ""
 	home, err := userfile.Home(getenv)
@@ -34,7 +34,7 @@ func findOrigin(getenv func(string) string) (family.Origin, error) {
 		config = beside
 	}
 	if err != nil && (credentials == "" || config == "") {
-		return family.Origin{}, errors.New("no place to look for a login of Claude Code: set CLAUDE_CREDENTIALS and CLAUDE_CONFIG_DIR")
+		return family.Origin{}, errors.New("cannot find the login of Claude Code without a home directory: set CLAUDE_CREDENTIALS and CLAUDE_CONFIG_DIR")
 	}
 	if credentials == "" {
 		credentials = filepath.Join(home, ".claude", ".credentials.json")
@@ -53,11 +53,11 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// readOwner returns whose login it is, as Claude Code's global configuration says.
+// readOwner returns the owner of the login in Claude Code's global configuration.
 func readOwner(path string) (oauth.Owner, error) {
 	owner, err := parseConfig(path)
 	if err != nil {
-		return oauth.Owner{}, fmt.Errorf("whose login it is cannot be known: %w", err)
+		return oauth.Owner{}, fmt.Errorf("cannot determine whose login it is: %w", err)
 	}
 	return owner, nil
 }
@@ -77,7 +77,7 @@ func parseConfig(path string) (oauth.Owner, error) {
 			OrganizationUUID string `json:"organizationUuid"`
 		} `json:"oauthAccount"`
 	}
-	err = json.Unmarshal(text, &config) // one field of another type does not take the others away
+	err = json.Unmarshal(text, &config) // a field of another type does not lose the others
 	account := config.OAuthAccount
 	if uuid := oauth.ParseUUID(account.AccountUUID); uuid != "" {
 		return oauth.Owner{Account: uuid, Organization: oauth.ParseUUID(account.OrganizationUUID)}, nil
@@ -88,7 +88,7 @@ func parseConfig(path string) (oauth.Owner, error) {
 	return oauth.Owner{}, fmt.Errorf("%s has no oauthAccount.accountUuid", path)
 }
 
-// readRegular reads a file, unless it could block or is too large.
+// readRegular reads a file. It fails for one that could block or is too large.
 func readRegular(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -147,7 +147,7 @@ func TestImportFailures(t *testing.T) {
 		{login(`"refreshToken":"tok-r"`), claudeConfig, "credentials.json: the claudeAiOauth login has no accessToken"},
 		{login(`"accessToken":"tok-a"`), claudeConfig, "credentials.json: the login has no refresh token"},
 		{login(`"accessToken":"tok-a","refreshToken":""`), claudeConfig, "credentials.json: the login has no refresh token"},
-		{login(`"accessToken":"tok-a","shuntCredentialKind":"setup_token"`), claudeConfig, "credentials.json: it holds a setup token and no login"},
+		{login(`"accessToken":"tok-a","shuntCredentialKind":"setup_token"`), claudeConfig, "credentials.json: it is a setup token, not a login"},
 		{claudeLogin, `{}`, ".claude.json has no oauthAccount.accountUuid"},
 		{claudeLogin, `{"oauthAccount":{"accountUuid":"  "}}`, ".claude.json has no oauthAccount.accountUuid"},
 		{claudeLogin, `{"oauthAccount":{"accountUuid":["u-1"]}}`, ".claude.json has no oauthAccount.accountUuid"},

@@ -25,7 +25,7 @@ var vendor = oauth.Vendor{
 	Owner:           ownerIn,
 }
 
-// splitCode takes CODE#STATE apart.
+// splitCode splits CODE#STATE.
 func splitCode(pasted string) (code, state string, ok bool) {
 	code, state, _ = strings.Cut(strings.TrimSpace(pasted), "#")
 	return code, state, code != "" && state != ""
