@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"shunt/internal/account"
+	"shunt/internal/secret"
 )
 
-// TOK-2, TOK-7c: renewed when less than 10 minutes are left and before a request would have to wait, never earlier.
+// TOK-2, TOK-7c: a token is renewed when less than 10 minutes are left, before a request would have to wait, and never earlier.
 func TestBackgroundRefresh(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", time.Hour)
@@ -37,7 +38,7 @@ func TestBackgroundRefresh(t *testing.T) {
 	})
 }
 
-// TOK-2: tokens that never have ten minutes left are renewed at half their life, not all the time.
+// TOK-2: tokens that never have ten minutes left are renewed at half their lifetime, not continually.
 func TestShortLivedTokens(t *testing.T) {
 	in(t, func(w *world) {
 		w.lifetime = 8 * time.Minute
@@ -58,7 +59,7 @@ func TestShortLivedTokens(t *testing.T) {
 	})
 }
 
-// TOK-7c: after a restart with ten logins that expired long ago, or are about to, the calls are spread out.
+// TOK-7c: after a restart with ten logins that expired long ago, or expire soon, the refreshes are spread out.
 func TestRestartIsSpreadOut(t *testing.T) {
 	for _, left := range []time.Duration{-time.Hour, 9 * time.Minute} {
 		in(t, func(w *world) {
@@ -81,7 +82,7 @@ func TestRestartIsSpreadOut(t *testing.T) {
 	}
 }
 
-// TOK-7c: requests for ten expired accounts at once do not make ten calls at once either, and a slow one delays no other.
+// TOK-7c: requests for ten expired accounts at once do not cause ten refreshes at once either, and a slow one delays no other.
 func TestDemandIsSpreadOut(t *testing.T) {
 	in(t, func(w *world) {
 		for i := range 10 {
@@ -114,7 +115,7 @@ func TestDemandIsSpreadOut(t *testing.T) {
 	})
 }
 
-// TOK-2, TOK-7c: an account whose refreshes fail is tried again, but not in a tight loop, and takes no turn from others.
+// TOK-2, TOK-7c: an account whose refreshes fail is retried, but not in a tight loop, and does not delay others.
 func TestBackgroundRetries(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", -time.Hour)
@@ -146,7 +147,7 @@ func TestBackgroundRetries(t *testing.T) {
 	})
 }
 
-// ACC-4: new, changed and removed files take effect within a second; a rewrite by a refresh is no news.
+// ACC-4: new, changed and removed files take effect within a second; a write by a refresh is not reported.
 func TestStoreChanges(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", time.Hour)
@@ -178,7 +179,7 @@ func TestStoreChanges(t *testing.T) {
 
 		w.login("b", time.Hour)
 		news("changed", true)
-		token, err := a.Renew(w.Context(), mustToken(w, a))
+		token, err := a.Renew(w.Context(), secret.New(w.token(a)))
 		w.wants("renewed", token.Reveal(), "tok-oat-a#4")
 		w.wants("error", err, nil)
 		news("refreshed by itself", false)
@@ -204,7 +205,7 @@ func TestStoreChanges(t *testing.T) {
 	})
 }
 
-// ACC-1, TOK-7: what happens to an inline file is noticed as well, also after the configuration has changed.
+// ACC-1, TOK-7: a change of an inline file is noticed as well, also after the configuration has changed.
 func TestInlineChanges(t *testing.T) {
 	in(t, func(w *world) {
 		home := w.disk.open("/home")
@@ -232,13 +233,4 @@ func TestInlineChanges(t *testing.T) {
 		end()
 		w.close()
 	})
-}
-
-func mustToken(w *world, a *account.Account) account.Token {
-	w.Helper()
-	token, err := a.Token(w.Context())
-	if err != nil {
-		w.Fatal(err)
-	}
-	return token
 }

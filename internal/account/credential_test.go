@@ -10,7 +10,7 @@ import (
 	"shunt/internal/secret"
 )
 
-// TOK-7e, ACC-4: why a file is skipped; what it says never quotes the file.
+// TOK-7e, ACC-4: the reasons why a file is skipped; they never quote the file.
 func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":       "the file is empty",
@@ -57,7 +57,7 @@ func TestParseSkipsByteOrderMark(t *testing.T) {
 	}
 }
 
-// TOK-2, TOK-7c: a step of the wall clock does not age a token that this process obtained, nor make it young.
+// TOK-2, TOK-7c: a step of the wall clock does not change the age of a token that this process obtained.
 func TestExpiryIsMonotonic(t *testing.T) {
 	expires := time.Now().Add(time.Hour)
 	s := &source{keeper: &Keeper{successors: newSuccessors()}, problem: errNotRead}

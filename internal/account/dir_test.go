@@ -13,14 +13,14 @@ import (
 	"shunt/internal/store"
 )
 
-// onDisk makes a world whose documents are files under the returned directory.
+// onDisk lets the documents of a world be files in the returned directory.
 func onDisk(w *world) (dir string) {
 	dir = w.TempDir()
 	w.disk.real = func(path string) store.Store { return store.NewDir(filepath.Join(dir, path)) }
 	return dir
 }
 
-// TOK-6, ACC-1, ACC-4: the file of Claude Code, reached through a link, is renewed in its place; the link stays one.
+// TOK-6, ACC-1, ACC-4: a file behind a symbolic link is renewed in place; the link stays a link.
 func TestLinkedFile(t *testing.T) {
 	in(t, func(w *world) {
 		dir := onDisk(w)
@@ -51,7 +51,7 @@ func TestLinkedFile(t *testing.T) {
 	})
 }
 
-// TOK-4: two processes that share a file make one call. (Whether locks hold between real processes: TestKilled.)
+// TOK-4: two processes that share a file refresh once. (Whether locks hold between real processes: TestKilled.)
 func TestTwoKeepersOnOneFile(t *testing.T) {
 	in(t, func(w *world) {
 		onDisk(w)
@@ -74,7 +74,7 @@ func TestTwoKeepersOnOneFile(t *testing.T) {
 	})
 }
 
-// ACC-4: the store is a directory that may come later; links in it are not entries of it.
+// ACC-4: the directory of the store may appear later; links in it are not entries.
 func TestStoreDirectory(t *testing.T) {
 	in(t, func(w *world) {
 		dir := onDisk(w)
@@ -90,7 +90,7 @@ func TestStoreDirectory(t *testing.T) {
 		<-w.keeper.Changes()
 		w.wants("token", w.token(w.account()), "tok-oat-a#1")
 
-		// Written in place and slowly, as Claude Code may: nothing happens in between.
+		// Written slowly and in place: nothing happens in between.
 		old := w.read("a.json")
 		for end := range len(old) / 50 {
 			if err := os.WriteFile(dir+"/store/a.json", []byte(old[:end*50]), 0o600); err != nil {

@@ -9,18 +9,17 @@ import (
 	"time"
 
 	"shunt/internal/account"
-	"shunt/internal/store"
 )
 
-// TOK-7d: on a full disk the rotated login is used from memory, also for the next rotation; shunt says so loudly, and
-// writes it as soon as it can.
+// TOK-7d: on a full disk the rotated login is used from memory, also for the next rotation. A condition reports it, and
+// shunt writes it as soon as possible.
 func TestDiskFull(t *testing.T) {
 	in(t, func(w *world) {
 		w.lifetime = time.Hour
 		w.login("a", 0)
 		a := w.account()
 		before := w.read("a.json")
-		w.disk.fail(errors.New("no space left on device"))
+		w.disk.fail(faults{put: errors.New("no space left on device")})
 		end := w.run()
 		w.wants("token", w.token(a), "tok-oat-a#2")
 		w.conditions("account claude/a cannot be saved")
@@ -32,7 +31,7 @@ func TestDiskFull(t *testing.T) {
 		w.wants("resolved again", w.token(a), "tok-oat-a#3")
 		w.wants("calls", w.count(), 2)
 		w.wants("file", w.read("a.json"), before)
-		w.disk.fail(nil)
+		w.disk.fail(faults{})
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		w.conditions()
@@ -44,16 +43,16 @@ func TestDiskFull(t *testing.T) {
 	})
 }
 
-// TOK-7d: the end of shunt is the last chance.
+// TOK-7d: shutdown tries a last time to write.
 func TestDiskFullUntilClose(t *testing.T) {
 	for _, recovers := range []bool{true, false} {
 		in(t, func(w *world) {
 			w.login("a", 0)
 			a := w.account()
-			w.disk.fail(errors.New("read-only file system"))
+			w.disk.fail(faults{put: errors.New("read-only file system")})
 			w.token(a)
 			if recovers {
-				w.disk.fail(nil)
+				w.disk.fail(faults{})
 			}
 			err := w.keeper.Close(w.Context())
 			if recovers {
@@ -66,12 +65,12 @@ func TestDiskFullUntilClose(t *testing.T) {
 	}
 }
 
-// TOK-7d: somebody logs in again while the disk is full for shunt: that login counts.
+// TOK-7d: a new login while the disk is full takes precedence.
 func TestLoginWhileUnwritten(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", 0)
 		a := w.account()
-		w.disk.fail(errors.New("no space left on device"))
+		w.disk.fail(faults{put: errors.New("no space left on device")})
 		end := w.run()
 		w.token(a)
 		want := file("tok-oat-new", "tok-ort-new", time.Now().Add(time.Hour))
@@ -79,7 +78,7 @@ func TestLoginWhileUnwritten(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		w.wants("token", w.token(a), "tok-oat-new")
-		w.disk.fail(nil)
+		w.disk.fail(faults{})
 		time.Sleep(time.Minute)
 		w.wants("file", w.read("a.json"), want)
 		w.conditions()
@@ -88,61 +87,28 @@ func TestLoginWhileUnwritten(t *testing.T) {
 	})
 }
 
-// broken is a store whose documents cannot be read, or whose locks cannot be had, while err is set.
-type broken struct {
-	store.Store
-	get, list, lock *error
-}
-
-func (b broken) Get(ctx context.Context, name string) (store.Doc, error) {
-	if *b.get != nil {
-		return store.Doc{}, *b.get
-	}
-	return b.Store.Get(ctx, name)
-}
-
-func (b broken) List(ctx context.Context) ([]string, error) {
-	if *b.list != nil {
-		return nil, *b.list
-	}
-	return b.Store.List(ctx)
-}
-
-func (b broken) Lease(ctx context.Context, name string) (store.Lease, error) {
-	if *b.lock != nil {
-		return nil, *b.lock
-	}
-	return b.Store.Lease(ctx, name)
-}
-
-func broke(w *world) (get, list, lock *error) {
-	get, list, lock = new(error), new(error), new(error)
-	docs := broken{&store.Memory{}, get, list, lock}
-	w.disk.real = func(string) store.Store { return docs }
-	return get, list, lock
-}
-
-// TOK-7d: a disk that cannot be read takes nothing away, for what is in memory may be all that is left of the login.
-// Without reading, and without a lock, nothing is refreshed (TOK-4).
+// TOK-7d: while the disk cannot be read, the login in memory is kept, because it may be the only copy. Without reading, and
+// without a lease, nothing is refreshed (TOK-4).
 func TestDiskFails(t *testing.T) {
 	in(t, func(w *world) {
-		get, list, lock := broke(w)
 		w.login("a", time.Minute)
 		a := w.account()
-		*get = errors.New("input/output error")
+		unreadable := errors.New("input/output error")
+		w.disk.fail(faults{get: unreadable})
 		s := sets{"p": {{Name: "a"}}}
 		w.resolve("unreadable", s, []string{"a store::a "})
 		w.wants("token", w.token(a), "tok-oat-a#1")
 		w.conditions("account p/a cannot be refreshed")
 		time.Sleep(time.Minute)
-		w.tokenFails(a, *get)
-		*get, *lock = nil, errors.New("no locks available")
-		w.tokenFails(a, *lock)
+		w.tokenFails(a, unreadable)
+		unlockable := errors.New("no locks available")
+		w.disk.fail(faults{lease: unlockable})
+		w.tokenFails(a, unlockable)
 		w.wants("calls", w.count(), 0)
-		*lock, *list = nil, errors.New("permission denied")
+		w.disk.fail(faults{list: errors.New("permission denied")})
 		w.resolve("no directory", sets{"p": nil}, []string{"a store::a "}, "the account store cannot be read: permission denied")
 		w.resolve("again", sets{"p": nil}, []string{"a store::a "})
-		*list = nil
+		w.disk.fail(faults{})
 		time.Sleep(2 * time.Second)
 		w.wants("token", w.token(w.account()), "tok-oat-a#2")
 		w.conditions()
@@ -150,14 +116,8 @@ func TestDiskFails(t *testing.T) {
 	})
 }
 
-func (w *world) tokenFails(a *account.Account, kind error) {
-	w.Helper()
-	token, err := a.Token(w.Context())
-	w.fails(token, err, kind)
-}
-
-// TOK-4: another process holds the lock and hangs; this one gives up after 30 s without a call, and Close ends the wait.
-func TestLockIsHeld(t *testing.T) {
+// TOK-4: another process holds the lease and hangs; this one gives up after 30 s without a refresh, and Close ends the wait.
+func TestLeaseIsHeld(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", 0)
 		a := w.account()
@@ -180,15 +140,14 @@ func TestLockIsHeld(t *testing.T) {
 	})
 }
 
-// TOK-7d: a write that cannot even get the lock is reported and repeated as well.
-func TestDiskFullAndNoLock(t *testing.T) {
+// TOK-7d: a write that cannot acquire the lease is reported and retried as well.
+func TestDiskFullWithoutLease(t *testing.T) {
 	in(t, func(w *world) {
-		_, _, lock := broke(w)
 		w.login("a", 0)
 		w.write("b.json", w.read("a.json"))
 		accounts, _ := w.keeper.Resolve(listings(sets{"p": nil}))
 		w.token(accounts["p"][0])
-		*lock = errors.New("no locks available")
+		w.disk.fail(faults{lease: errors.New("no locks available")})
 		if err := w.keeper.Close(w.Context()); err == nil || err.Error() !=
 			"the login of p/b is lost, because /store/b.json cannot be written: no locks available" {
 			w.Errorf("Close = %v", err)
@@ -197,8 +156,8 @@ func TestDiskFullAndNoLock(t *testing.T) {
 	})
 }
 
-// A client that writes its part without end, and a reply whose tokens no request can carry, lose nothing but time.
-func TestHostileNeighbours(t *testing.T) {
+// TOK-7d: neither a program that rewrites the file continually nor a response with an invalid token loses the login.
+func TestWriteConflictsAndInvalidTokens(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", 0)
 		a := w.account()
@@ -225,7 +184,7 @@ func TestHostileNeighbours(t *testing.T) {
 	})
 }
 
-// ACC-4: a file that is being written by a program that does not rename is not given up for the moment that it is empty.
+// ACC-4: a program that writes in place leaves the file empty for a moment, which does not drop the entry.
 func TestResolveDuringWrite(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", time.Hour)

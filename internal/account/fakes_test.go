@@ -14,24 +14,27 @@ import (
 	"shunt/internal/store"
 )
 
-// disk is every directory of a test in memory, with a switch that makes writes fail. Its handles implement store.Store.
+// disk has all directories of a test, in memory unless real is set. Its operations can be made to fail.
 type disk struct {
-	mu      sync.Mutex
-	stores  map[string]*store.Memory
-	failing error
-	before  func() // runs before each write
+	mu     sync.Mutex
+	stores map[string]*store.Memory
+	faults faults
+	before func() // called before each write
 
-	real func(dir string) store.Store // in place of all that; nil: none
+	real func(dir string) store.Store // returns the files of a directory; nil: everything is in memory
 }
 
+// faults are the errors of a disk's operations; nil: they succeed.
+type faults struct{ get, list, put, lease error }
+
 type directory struct {
-	*store.Memory
+	store.Store
 	disk *disk
 }
 
 func (d *disk) open(dir string) store.Store {
 	if d.real != nil {
-		return d.real(dir)
+		return directory{d.real(dir), d}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -41,15 +44,43 @@ func (d *disk) open(dir string) store.Store {
 	return directory{d.stores[dir], d}
 }
 
-func (d *disk) fail(err error) {
+// fail makes the operations with an error fail from now on, and the others succeed.
+func (d *disk) fail(f faults) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.failing = err
+	d.faults = f
+}
+
+func (d *disk) failing() faults {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.faults
+}
+
+func (d directory) Get(ctx context.Context, name string) (store.Doc, error) {
+	if err := d.disk.failing().get; err != nil {
+		return store.Doc{}, err
+	}
+	return d.Store.Get(ctx, name)
+}
+
+func (d directory) List(ctx context.Context) ([]string, error) {
+	if err := d.disk.failing().list; err != nil {
+		return nil, err
+	}
+	return d.Store.List(ctx)
+}
+
+func (d directory) Lease(ctx context.Context, name string) (store.Lease, error) {
+	if err := d.disk.failing().lease; err != nil {
+		return nil, err
+	}
+	return d.Store.Lease(ctx, name)
 }
 
 func (d directory) PutIf(ctx context.Context, name string, data []byte, was store.Version) (store.Version, error) {
 	d.disk.mu.Lock()
-	before, err := d.disk.before, d.disk.failing
+	before, err := d.disk.before, d.disk.faults.put
 	d.disk.mu.Unlock()
 	if before != nil {
 		before()
@@ -57,7 +88,7 @@ func (d directory) PutIf(ctx context.Context, name string, data []byte, was stor
 	if err != nil {
 		return "", err
 	}
-	return d.Memory.PutIf(ctx, name, data, was)
+	return d.Store.PutIf(ctx, name, data, was)
 }
 
 // endpoint is a token endpoint that rotates: a refresh token is good once.

@@ -9,7 +9,7 @@ import (
 	"shunt/internal/account"
 )
 
-// ACC-3: where the store is.
+// ACC-3: the directory of the store.
 func TestStoreDir(t *testing.T) {
 	for want, env := range map[string]map[string]string{
 		"/a/b":                                {"SHUNT_CLAUDE_ACCOUNTS_DIR": "/a/b", "HOME": "/home/x"},
@@ -35,7 +35,7 @@ func homeOf(t *testing.T) string {
 	return me.HomeDir
 }
 
-// The options that may be left out can be left out.
+// ACC-2: a keeper works without its optional options.
 func TestDefaults(t *testing.T) {
 	dir := t.TempDir()
 	keeper := account.NewKeeper(account.Options{

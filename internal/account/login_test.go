@@ -13,8 +13,8 @@ import (
 
 const needsLogin = "account claude/a needs login"
 
-// TOK-7: invalid_grant marks the account, and its refresh token is not sent again, by nobody and however often a token
-// is wanted, until the file holds another login.
+// TOK-7: after invalid_grant the account needs a login, and its refresh token is never sent again, however often a token
+// is requested, until the file has another login.
 func TestInvalidGrant(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", time.Minute)
@@ -53,7 +53,7 @@ func TestInvalidGrant(t *testing.T) {
 	})
 }
 
-// TOK-7: a 2xx takes the mark away, and the refused refresh token stays refused all the same.
+// TOK-7: a 2xx clears the need for a login, but the rejected refresh token stays rejected.
 func TestConfirm(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", time.Minute)
@@ -77,7 +77,7 @@ func TestConfirm(t *testing.T) {
 	})
 }
 
-// 5-failover, TOK-7: so does a 403 that refuses the credential, for which no refresh is tried either.
+// 5-failover, TOK-7: after a 403 that rejects the credential, the account needs a login as well, and is not refreshed.
 func TestMarkNeedsLogin(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", 400*time.Second)
@@ -106,7 +106,7 @@ func TestMarkNeedsLogin(t *testing.T) {
 	})
 }
 
-// TOK-7, TOK-7b: prose decides nothing, and no other failure does.
+// TOK-7, TOK-7b: neither prose nor any other failure makes the account need a login.
 func TestOtherFailuresMarkNothing(t *testing.T) {
 	for _, reply := range []string{
 		`{"error":"invalid_request","error_description":"invalid_grant"}`, `invalid_grant`, `{"error":{"type":"invalid_grant"}}`,
@@ -125,9 +125,9 @@ func TestOtherFailuresMarkNothing(t *testing.T) {
 	}
 }
 
-// TOK-4, TOK-7b: another program put another login into the file: before the refresh, or while it ran and failed. That
-// one is used, and nothing is marked.
-func TestAnotherProgramWasFaster(t *testing.T) {
+// TOK-4, TOK-7b: another program writes another login to the file, before the refresh or while it fails. That login is
+// used, and the account does not need a login.
+func TestAnotherProgramRefreshedFirst(t *testing.T) {
 	for name, when := range map[string]func(w *world, put func()){
 		"before": func(_ *world, put func()) { put() },
 		"while": func(w *world, put func()) {
@@ -151,7 +151,7 @@ func TestAnotherProgramWasFaster(t *testing.T) {
 	}
 }
 
-// TOK-5, TOK-7b: a login that somebody makes while a refresh runs is not overwritten by its outcome.
+// TOK-5, TOK-7b: a refresh does not overwrite a new login that is written while it runs.
 func TestLoginDuringRefresh(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", 0)
@@ -167,7 +167,7 @@ func TestLoginDuringRefresh(t *testing.T) {
 	})
 }
 
-// ACC-1: a client that knows no locks writes its own part at the very moment of the write-back.
+// ACC-1: a program that ignores leases writes its own members during the write-back.
 func TestForeignWriteDuringWriteBack(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", 0)
@@ -185,8 +185,8 @@ func TestForeignWriteDuringWriteBack(t *testing.T) {
 	})
 }
 
-// TOK-5: a client that still has the old login in memory writes it back, as Claude Code may. The provider would refuse
-// it, so the rotated one takes its place again.
+// TOK-5: a program that still has the old login in memory writes it back. The provider would reject it, so the rotated
+// one replaces it again.
 func TestSpentLoginIsPutBack(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", 0)
@@ -207,7 +207,7 @@ func TestSpentLoginIsPutBack(t *testing.T) {
 	})
 }
 
-// TOK-7e: two files with one login have one refresher, both get the outcome, and there is a warning.
+// TOK-7e: two files with one login are refreshed once, both get the new login, and there is a warning.
 func TestSharedLogin(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", 0)
@@ -240,7 +240,7 @@ func TestSharedLogin(t *testing.T) {
 	})
 }
 
-// TOK-4: two logins of one account are never refreshed at the same time, and those of others are.
+// TOK-4: two logins of one account are never refreshed at the same time; those of two accounts are.
 func TestOneRefreshPerIdentity(t *testing.T) {
 	for uuid, most := range map[string]int{"u-1": 1, "": 2} {
 		in(t, func(w *world) {

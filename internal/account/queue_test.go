@@ -12,7 +12,7 @@ import (
 	"shunt/internal/secret"
 )
 
-// TOK-4: nobody passes while one of their labels is held, everybody passes in the end, and a waiter may leave.
+// TOK-4: nobody enters while one of their labels is held, everybody enters eventually, and a waiter may give up.
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate{held: map[string]chan struct{}{}}
@@ -59,7 +59,7 @@ func TestGate(t *testing.T) {
 	})
 }
 
-// TOK-7c: any number at once come out one by one, and one that gives up holds up nobody for longer than its turn.
+// TOK-7c: any number of simultaneous events are spaced out, and one that gives up delays others only for its turn.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pace{distance: time.Second}
@@ -96,7 +96,7 @@ func TestPace(t *testing.T) {
 	})
 }
 
-// TOK-7e: a spent token leads to the end of its rotation; a provider that does not rotate makes no circle.
+// TOK-7e: a spent token leads to the newest one; a provider that does not rotate causes no cycle.
 func TestSuccessors(t *testing.T) {
 	login := func(n string) credential {
 		return credential{Credential: oauth.Credential{Access: secret.New("a" + n), Refresh: secret.New("r" + n)}}

@@ -1,7 +1,6 @@
 package account_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -10,11 +9,11 @@ import (
 	"time"
 
 	"shunt/internal/account"
-	"shunt/internal/store"
+	"shunt/internal/secret"
 )
 
-// orphaned leaves a store entry as a process does that is killed between writing and renaming: the entry has the login whose
-// refresh token is spent, and a temporary file has its successor, with that time left. It returns the path of that file.
+// orphaned leaves a store entry as a process that is killed between writing and renaming: the entry has a spent login, and a temporary
+// file has its successor, with that time left. It returns the path of that file.
 func (w *world) orphaned(dir string, left time.Duration) (path string) {
 	w.Helper()
 	w.login("a", left)
@@ -35,8 +34,8 @@ func (w *world) gone(path string) {
 	}
 }
 
-// TOK-6b: a start finds the login that a killed process left in a temporary file, before it sends the spent one, and has it
-// in place before anybody uses it.
+// TOK-6b: a start finds the login that a killed process left in a temporary file, before it sends the spent one, and
+// writes it before anything uses it.
 func TestRecoveryAtStart(t *testing.T) {
 	for name, prepare := range map[string]func(w *world, path string){
 		"just killed": func(*world, string) {},
@@ -66,8 +65,8 @@ func TestRecoveryAtStart(t *testing.T) {
 	}
 }
 
-// TOK-6b: a refresh that is refused looks for one as well, because another process may have been killed meanwhile, and goes
-// on with it, though it has expired. Nothing is marked, and the identity's cooldowns end (TOK-7).
+// TOK-6b: a rejected refresh searches for one as well, because another process may have been killed meanwhile, and continues
+// with it even if it has expired. The account does not need a login, and the identity's cooldowns end (TOK-7).
 func TestRecoveryAfterInvalidGrant(t *testing.T) {
 	for left, calls := range map[time.Duration]int{2 * time.Hour: 1, time.Second: 2} {
 		in(t, func(w *world) {
@@ -95,7 +94,7 @@ func TestRecoveryAfterInvalidGrant(t *testing.T) {
 	}
 }
 
-// TOK-6b: what is not certain to be the account's newest login is not used, and kept for a day in case it is needed.
+// TOK-6b: a file that is not certain to be the account's newest login is not used, and is kept for a day.
 func TestNoRecovery(t *testing.T) {
 	for name, prepare := range map[string]func(w *world, path string){
 		"of another account": func(w *world, _ string) {
@@ -113,7 +112,7 @@ func TestNoRecovery(t *testing.T) {
 				prepare(w, path)
 				a := w.account()
 				w.wants("token", w.token(a), "tok-oat-a#0")
-				token, err := a.Renew(w.Context(), mustToken(w, a))
+				token, err := a.Renew(w.Context(), secret.New(w.token(a)))
 				w.fails(token, err, account.ErrNeedsLogin)
 				w.conditions(needsLogin)
 				if _, err := os.Stat(path); err != nil {
@@ -125,18 +124,16 @@ func TestNoRecovery(t *testing.T) {
 	}
 }
 
-// TOK-6b, TOK-7d: on a disk that cannot be written any more, the login that was found is used from memory and written later.
+// TOK-6b, TOK-7d: on a full disk, the recovered login is used from memory and written later.
 func TestRecoveryOnAFullDisk(t *testing.T) {
 	in(t, func(w *world) {
 		dir := onDisk(w)
 		w.orphaned(dir, 2*time.Hour)
-		full := errors.New("no space left on device")
-		real := w.disk.real
-		w.disk.real = func(path string) store.Store { return fullDisk{real(path), &full} }
+		w.disk.fail(faults{put: errors.New("no space left on device")})
 		a := w.account()
 		w.wants("token", w.token(a), "tok-oat-a#1")
 		w.conditions("account claude/a cannot be saved")
-		full = nil
+		w.disk.fail(faults{})
 		w.close()
 		if got := w.read("a.json"); !strings.Contains(got, "tok-ort-a#1") {
 			w.Errorf("file: %s", got)
@@ -144,8 +141,8 @@ func TestRecoveryOnAFullDisk(t *testing.T) {
 	})
 }
 
-// TOK-6b: a start does not take the login from under a process that is at the same file, nor waits for it for long.
-func TestRecoveryWaitsForTheLock(t *testing.T) {
+// TOK-6b: a start does not recover a login while another process uses the file, and does not wait long for it.
+func TestRecoveryWaitsForTheLease(t *testing.T) {
 	for held, want := range map[time.Duration]string{500 * time.Millisecond: "tok-oat-a#1", time.Hour: "tok-oat-a#0"} {
 		in(t, func(w *world) {
 			dir := onDisk(w)
@@ -162,16 +159,4 @@ func TestRecoveryWaitsForTheLock(t *testing.T) {
 			w.close()
 		})
 	}
-}
-
-type fullDisk struct {
-	store.Store
-	err *error
-}
-
-func (d fullDisk) PutIf(ctx context.Context, name string, data []byte, was store.Version) (store.Version, error) {
-	if *d.err != nil {
-		return "", *d.err
-	}
-	return d.Store.PutIf(ctx, name, data, was)
 }

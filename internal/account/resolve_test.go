@@ -12,7 +12,7 @@ import (
 
 type sets map[string][]account.Spec
 
-// listings returns the sets as those of the family claude.
+// listings returns the listings of sets of Claude accounts.
 func listings(s sets) map[string]account.Listing {
 	all := map[string]account.Listing{}
 	for provider, specs := range s {
@@ -21,7 +21,7 @@ func listings(s sets) map[string]account.Listing {
 	return all
 }
 
-// described are the accounts of a provider as "name kind:qualifier:name uuid".
+// described returns the accounts of a provider as "name kind:qualifier:name uuid".
 func described(accounts []*account.Account) []string {
 	list := []string{}
 	for _, a := range accounts {
@@ -37,7 +37,7 @@ func (w *world) owned(name, uuid, organization string) {
 		`"shuntAccountUuid":%q,"shuntOrganizationUuid":%q}`, name, name, millis(time.Hour), uuid, organization))
 }
 
-// resolve wants the accounts of provider p and the warnings.
+// resolve requires these accounts of provider p and these warnings.
 func (w *world) resolve(what string, s sets, accounts []string, warnings ...string) []*account.Account {
 	w.Helper()
 	got, texts := w.keeper.Resolve(listings(s))
@@ -46,8 +46,8 @@ func (w *world) resolve(what string, s sets, accounts []string, warnings ...stri
 	return got["p"]
 }
 
-// ACC-3, ACC-4, TOK-7e: the whole store is every usable file whose name is one, in order; each other one is warned about
-// once for each version of it.
+// ACC-3, ACC-4, TOK-7e: the whole store is every usable file with a valid name, in order; there is one warning for each version
+// of every other.
 func TestWholeStore(t *testing.T) {
 	in(t, func(w *world) {
 		w.resolve("empty", sets{"p": nil}, []string{})
@@ -104,7 +104,7 @@ func TestIdentity(t *testing.T) {
 	})
 }
 
-// WIRE-6, CFG-40: what does not have the form of a UUID never reaches a request, nor an identity.
+// WIRE-6, CFG-40: a value without the form of a UUID reaches neither a request nor an identity.
 func TestIllFormedUUID(t *testing.T) {
 	in(t, func(w *world) {
 		w.owned("a", `x","y`, "")
@@ -114,7 +114,7 @@ func TestIllFormedUUID(t *testing.T) {
 	})
 }
 
-// ID-1b: the organization counts only where one UUID is held in two, be it by a file that nobody uses.
+// ID-1b: the organization counts only if one UUID is in use in two, even if in an unused file.
 func TestOrganizations(t *testing.T) {
 	in(t, func(w *world) {
 		w.owned("a", "u-1", "o-1")
@@ -155,7 +155,7 @@ func TestAliases(t *testing.T) {
 	})
 }
 
-// ID-1, CFG-51: a reload keeps what is known of a credential, whatever entries lead to it, and forgets what is gone.
+// ID-1, CFG-51: a reload keeps the state of a credential, whichever entries use it, and drops unused ones.
 func TestResolveAgain(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", time.Hour)
@@ -198,7 +198,7 @@ func TestVariableChanges(t *testing.T) {
 	})
 }
 
-// A configured entry whose credential is missing gets it without a restart, and whoever waited for it is told.
+// A configured entry whose credential is missing gets it without a restart, and OnChange is called.
 func TestCredentialAppears(t *testing.T) {
 	in(t, func(w *world) {
 		a := w.resolve("missing", sets{"p": {{Name: "a"}}}, []string{"a store::a "},

@@ -58,7 +58,7 @@ func mode(t *testing.T, path string) fs.FileMode {
 	return info.Mode()
 }
 
-// ACC-3: the shapes of what a login stores, in private files.
+// ACC-3: the formats that a login stores, in private files.
 func TestStoreShapes(t *testing.T) {
 	s := openStore(t)
 	add(t, s, "work", oauth.Renewable, grantOf("a&b"))
@@ -100,7 +100,7 @@ func TestStoreShapes(t *testing.T) {
 	}
 }
 
-// LOG-6: an entry is replaced as a whole; a keeper uses what is there, under the account's own identity.
+// LOG-6: an entry is replaced as a whole; a keeper uses it under the account's own identity.
 func TestStoreReplaces(t *testing.T) {
 	in(t, func(w *world) {
 		dir := onDisk(w)
@@ -130,7 +130,7 @@ func TestStoreReplaces(t *testing.T) {
 	})
 }
 
-// LOG-6: what could not be read again is not written over what can.
+// LOG-6: an unusable login does not replace a usable one.
 func TestStoreRefusesBadTokens(t *testing.T) {
 	s := openStore(t)
 	add(t, s, "work", oauth.Renewable, grantOf("good"))
@@ -147,7 +147,7 @@ func TestStoreRefusesBadTokens(t *testing.T) {
 	}
 }
 
-// ACC-4: a name leads to a file of the store and nowhere else.
+// ACC-4: a name is a file of the store and nothing else.
 func TestStoreNames(t *testing.T) {
 	s := openStore(t)
 	for _, name := range []string{"", ".", "..", "../x", "a/b", "A", "ä", "a_b", "a.json", "a\n", "-\x00"} {
@@ -165,7 +165,7 @@ func TestStoreNames(t *testing.T) {
 	}
 }
 
-// ADM-5: what is in the store, whose it is, and what is wrong with the rest; never a token.
+// ADM-5: the list of entries has their owners and problems, and never a token.
 func TestStoreEntries(t *testing.T) {
 	s := openStore(t)
 	if entries, err := s.Entries(t.Context()); err != nil || len(entries) != 0 {
@@ -209,7 +209,7 @@ func TestStoreEntries(t *testing.T) {
 	}
 }
 
-// ADM-5: an entry goes, with its login and nothing else.
+// ADM-5: removing an entry removes nothing else.
 func TestStoreRemove(t *testing.T) {
 	s := openStore(t)
 	if err := s.Remove(t.Context(), "work"); !errors.Is(err, account.ErrNoEntry) {
@@ -233,7 +233,7 @@ func TestStoreRemove(t *testing.T) {
 	}
 }
 
-// TOK-7: whoever is told that an account of the store needs a login is told how, and for a file elsewhere nothing wrong.
+// TOK-7: the condition of a store entry that needs a login names the command; that of another file does not.
 func TestNeedsLoginNamesTheCommand(t *testing.T) {
 	in(t, func(w *world) {
 		w.write("work.json", file("tok-oat-w#0", "tok-ort-w#0", time.Now()))

@@ -9,7 +9,7 @@ import (
 	"shunt/internal/store"
 )
 
-// TOK-6b: which orphan of a credentials file takes its place.
+// TOK-6b: which orphan replaces a credentials file.
 func TestSuccessorIn(t *testing.T) {
 	login := func(n, expires int, more string) string {
 		return fmt.Sprintf(`{"claudeAiOauth":{"accessToken":"a%d","refreshToken":"r%d","expiresAt":%d,"scopes":["x"]}%s}`, n, n, expires, more)

@@ -43,7 +43,7 @@ func TestTokenFreshness(t *testing.T) {
 	})
 }
 
-// ACC-1, TOK-3, TOK-5: a refresh is on disk, with everything else as it was, before anybody has its token.
+// ACC-1, TOK-3, TOK-5: a refresh is on disk, with everything else as it was, before anything has its token.
 func TestTokenIsDurableBeforeUse(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", 0)
@@ -70,7 +70,7 @@ func TestTokenIsDurableBeforeUse(t *testing.T) {
 	})
 }
 
-// TOK-4: whoever needs a refresh while one runs shares it.
+// TOK-4: callers that need a refresh while one is in flight share it.
 func TestTokenSingleFlight(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", 0)
@@ -89,7 +89,7 @@ func TestTokenSingleFlight(t *testing.T) {
 	})
 }
 
-// TOK-5: a client that leaves ends its wait, not the refresh.
+// TOK-5: a client that disconnects ends its wait, not the refresh.
 func TestRefreshSurvivesItsCaller(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", 0)
@@ -109,7 +109,7 @@ func TestRefreshSurvivesItsCaller(t *testing.T) {
 	})
 }
 
-// TOK-5: so does a shutdown, which waits for the refresh under way and lets none begin.
+// TOK-5: a shutdown waits for the refresh in flight and starts none.
 func TestRefreshSurvivesClose(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", 0)
@@ -144,7 +144,7 @@ func TestRefreshSurvivesClose(t *testing.T) {
 	})
 }
 
-// TOK-7c: a refresh takes at most 30 s, and so does waiting for it when shunt ends.
+// TOK-7c: a refresh takes at most 30 s, and so does waiting for it at shutdown.
 func TestRefreshIsBounded(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", 0)
@@ -167,7 +167,7 @@ func TestRefreshIsBounded(t *testing.T) {
 	})
 }
 
-// TOK-7c: while refreshes fail a token that has not expired is used, without a wait for each request, and no longer.
+// TOK-7c: while refreshes fail an unexpired token is used without a wait, until it expires.
 func TestTokenWhileRefreshesFail(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", 200*time.Second)
@@ -198,7 +198,7 @@ func TestTokenWhileRefreshesFail(t *testing.T) {
 	})
 }
 
-// TOK-3: a reply without a refresh token keeps the old one.
+// TOK-3: a response without a refresh token keeps the old one.
 func TestReplyWithoutRefreshToken(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", 0)
@@ -212,7 +212,7 @@ func TestReplyWithoutRefreshToken(t *testing.T) {
 	})
 }
 
-// TOK-4, TOK-7b, 5-failover: after a 401 the file's token if it is another one, else a forced refresh.
+// TOK-4, TOK-7b, 5-failover: a 401 leads to the file's token if that differs, else to a refresh.
 func TestRenew(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", time.Hour)
@@ -244,7 +244,7 @@ func TestRenew(t *testing.T) {
 	})
 }
 
-// ACC-2, ACC-3: setup tokens are used as they are and never refreshed; an expired one says so.
+// ACC-2, ACC-3: setup tokens are used verbatim and never refreshed; an expired one needs a login.
 func TestSetupTokens(t *testing.T) {
 	in(t, func(w *world) {
 		w.env["TOKEN"] = "  tok-env\n"

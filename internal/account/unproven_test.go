@@ -10,28 +10,8 @@ import (
 	"shunt/internal/secret"
 )
 
-// renewed checks that a token that was refused is refreshed.
-func (w *world) renewed(a *account.Account, rejected string) string {
-	w.Helper()
-	token, err := a.Renew(w.Context(), secret.New(rejected))
-	if err != nil {
-		w.Errorf("Renew: %v", err)
-	}
-	return token.Reveal()
-}
-
-// spent checks that a token that was refused is not refreshed, without a wait.
-func (w *world) spent(a *account.Account, rejected string) {
-	w.Helper()
-	began, calls := time.Now(), w.count()
-	token, err := a.Renew(w.Context(), secret.New(rejected))
-	w.fails(token, err, account.ErrRefreshSpent)
-	w.wants("calls", w.count(), calls)
-	w.wants("took", time.Since(began), time.Duration(0))
-}
-
-// TOK-9: a token from a refresh after a 401 that is refused itself is not refreshed again, until something succeeds with
-// it, the credential changes, or 10 minutes have passed.
+// TOK-9: a token from a refresh after a 401 that is itself rejected is not refreshed again until a request with it succeeds,
+// the credential changes, or 10 minutes have passed.
 func TestRefreshAfterUnauthorizedIsSpent(t *testing.T) {
 	for name, c := range map[string]struct {
 		between func(w *world, a *account.Account)
@@ -84,7 +64,7 @@ func TestNewLoginIsRefreshedAfterUnauthorized(t *testing.T) {
 	})
 }
 
-// TOK-9: a refresh on schedule happens during the outage, and changes nothing about it.
+// TOK-9: a scheduled refresh happens during the outage, and does not allow one after a 401.
 func TestScheduledRefreshDuringOutage(t *testing.T) {
 	in(t, func(w *world) {
 		w.lifetime = 11 * time.Minute
@@ -99,7 +79,7 @@ func TestScheduledRefreshDuringOutage(t *testing.T) {
 		end()
 		w.close()
 	})
-	// A 401 during one counts as well: its token is what comes after the 401.
+	// A 401 during a scheduled refresh counts: the new token is the result of a refresh after a 401.
 	in(t, func(w *world) {
 		w.login("a", time.Minute)
 		a := w.account()
@@ -114,7 +94,7 @@ func TestScheduledRefreshDuringOutage(t *testing.T) {
 	})
 }
 
-// TOK-9: what has expired is refreshed because it has.
+// TOK-9: an expired token is refreshed because it has expired.
 func TestExpiredTokenIsRefreshedDuringOutage(t *testing.T) {
 	in(t, func(w *world) {
 		w.lifetime = 6 * time.Minute
@@ -129,9 +109,9 @@ func TestExpiredTokenIsRefreshedDuringOutage(t *testing.T) {
 	})
 }
 
-// TOK-4, TOK-9: twenty requests that are refused with one token share one refresh, whenever they see the 401, and twenty
-// that are refused with its result share none. So do those of the other entries of the identity: with a login of their
-// own, or with a copy of the same.
+// TOK-4, TOK-9: twenty requests that are rejected with one token share one refresh, whenever they receive the 401, and twenty
+// that are rejected with its result cause none. The same holds for the other entries of the identity, with a login of
+// their own or a copy of the same.
 func TestUnauthorizedTogether(t *testing.T) {
 	for name, second := range map[string]func(w *world){
 		"one entry":  func(*world) {},
@@ -166,7 +146,7 @@ func TestUnauthorizedTogether(t *testing.T) {
 	}
 }
 
-// TOK-7e, TOK-9: nor is a login refreshed again for a second identity that holds it.
+// TOK-7e, TOK-9: a login is not refreshed again for a second identity that has it.
 func TestUnauthorizedSharedLogin(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", 2*time.Hour)
@@ -179,7 +159,7 @@ func TestUnauthorizedSharedLogin(t *testing.T) {
 	})
 }
 
-// TOK-9: setup tokens of an identity in that state are what they always are.
+// TOK-9: the state of an identity does not affect its setup tokens.
 func TestUnauthorizedSetupToken(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", 2*time.Hour)

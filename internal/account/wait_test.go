@@ -12,8 +12,8 @@ import (
 	"shunt/internal/identity"
 )
 
-// TOK-1b: as long as its token has not expired, a request waits a second at most, be it for the network, the queue, an alias
-// or another process; the refresh continues.
+// TOK-1b: with an unexpired token, a request waits at most a second, whether for the network, the queue, an alias or another
+// process; the refresh continues.
 func TestUnexpiredTokenIsNotWaitedFor(t *testing.T) {
 	slow := func(string) time.Duration { return 30*time.Second - 1 }
 	for name, c := range map[string]struct {
@@ -73,7 +73,7 @@ func TestUnexpiredTokenIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// TOK-1b: a token that expires while a request waits is waited for like one that had expired.
+// TOK-1b: if the token expires while a request waits, the request waits for the refresh to end.
 func TestTokenExpiresDuringTheWait(t *testing.T) {
 	for left, waited := range map[time.Duration]time.Duration{
 		0: 20 * time.Second, 500 * time.Millisecond: 20 * time.Second, 2 * time.Second: time.Second,

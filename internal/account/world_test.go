@@ -19,6 +19,7 @@ import (
 	"shunt/internal/identity"
 	"shunt/internal/oauth"
 	"shunt/internal/observe"
+	"shunt/internal/secret"
 	"shunt/internal/store"
 )
 
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 
 const storeDir = "/store"
 
-// world is a keeper with all that it touches. The log and every condition are searched for tokens when a test ends.
+// world is a keeper with its surroundings. At the end of a test, the log and the conditions must not contain tokens.
 type world struct {
 	*testing.T
 	*endpoint
@@ -69,7 +70,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// newKeeper is another process on the same disk; the world's health is that of the latest.
+// newKeeper returns the keeper of another process on the same disk. The world's health is that of the latest keeper.
 func (w *world) newKeeper() *account.Keeper {
 	log := slog.New(slog.NewTextHandler(w, nil))
 	w.health = observe.NewHealth(log, clockZero)
@@ -88,7 +89,7 @@ func claudeFamily(r account.Refresher, dir string) account.Family {
 	return account.Family{Name: "claude", Format: claude.Family.Credentials, Refresher: r, Dir: dir}
 }
 
-// changes returns the identities of which OnChange was told since the last call.
+// changes returns the identities that OnChange was called with since the last call of changes.
 func (w *world) changes() []identity.Key {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -96,7 +97,7 @@ func (w *world) changes() []identity.Key {
 	return w.changed
 }
 
-// login writes a store entry whose access token has the given time left, and which the endpoint takes.
+// login writes a store entry whose access token has the given time left, and whose refresh token the endpoint accepts.
 func (w *world) login(name string, left time.Duration) {
 	w.Helper()
 	w.endpoint.mu.Lock()
@@ -157,7 +158,7 @@ func (w *world) token(a *account.Account) string {
 	return token.Reveal()
 }
 
-// fails wants an error of the kind, without a token in its text.
+// fails requires an error of the kind, without a token in its text.
 func (w *world) fails(_ account.Token, err, kind error) {
 	w.Helper()
 	if err == nil || !errors.Is(err, kind) || strings.Contains(err.Error(), "tok-") {
@@ -165,7 +166,34 @@ func (w *world) fails(_ account.Token, err, kind error) {
 	}
 }
 
-// conditions wants exactly the conditions with these names.
+// tokenFails requires that there is no token, for this reason.
+func (w *world) tokenFails(a *account.Account, kind error) {
+	w.Helper()
+	token, err := a.Token(w.Context())
+	w.fails(token, err, kind)
+}
+
+// renewed requires that a rejected token is refreshed, and returns the new one.
+func (w *world) renewed(a *account.Account, rejected string) string {
+	w.Helper()
+	token, err := a.Renew(w.Context(), secret.New(rejected))
+	if err != nil {
+		w.Errorf("Renew: %v", err)
+	}
+	return token.Reveal()
+}
+
+// spent requires that a rejected token is not refreshed, and that nothing waits.
+func (w *world) spent(a *account.Account, rejected string) {
+	w.Helper()
+	began, calls := time.Now(), w.count()
+	token, err := a.Renew(w.Context(), secret.New(rejected))
+	w.fails(token, err, account.ErrRefreshSpent)
+	w.wants("calls", w.count(), calls)
+	w.wants("took", time.Since(began), time.Duration(0))
+}
+
+// conditions requires exactly the conditions with these names.
 func (w *world) conditions(names ...string) {
 	w.Helper()
 	var got []string
