@@ -16,7 +16,7 @@ import (
 	"shunt/internal/sim"
 )
 
-// waiting is a login whose answer is waited for.
+// waiting is a login that waits for its callback.
 type waiting struct {
 	*world
 	login *oauth.Login
@@ -36,7 +36,7 @@ func (w *world) wait(ctx context.Context) *waiting {
 	return v
 }
 
-// visit is the browser at an address of the callback.
+// visit sends a request to the callback as a browser does.
 func (v *waiting) visit(method, target string, status int, parts ...string) {
 	v.Helper()
 	request, err := http.NewRequestWithContext(v.Context(), method, "http://"+callbackAddress+target, nil)
@@ -72,7 +72,7 @@ func (v *waiting) open() bool {
 	}
 }
 
-// LOG-2: the browser brings the code to the redirect URI, the person is told, and the listener is gone.
+// LOG-2: the browser brings the code to the redirect URI, the person sees a page, and the listener is closed.
 func TestCallback(t *testing.T) {
 	in(t, func(w *world) {
 		v := w.wait(w.Context())
@@ -95,7 +95,7 @@ func TestCallback(t *testing.T) {
 	})
 }
 
-// LOG-2: an answer with a wrong or no state is refused, whatever else it says, and the wait goes on.
+// LOG-2: a request with a wrong or missing state gets 400, whatever else it has, and the wait continues.
 func TestCallbackWaitsOn(t *testing.T) {
 	in(t, func(w *world) {
 		v := w.wait(w.Context())
@@ -121,7 +121,7 @@ func TestCallbackWaitsOn(t *testing.T) {
 	})
 }
 
-// LOG-2: a person who says no, and a provider that does, end the wait at once.
+// LOG-2: a person or a provider that denies the login ends the wait at once.
 func TestCallbackDenied(t *testing.T) {
 	for refusal, text := range map[string]string{
 		"access_denied": "the login was denied", "server_error": "the login was denied (server_error)", "planted%20text": "the login was denied",
@@ -147,7 +147,7 @@ func TestCallbackDenied(t *testing.T) {
 	})
 }
 
-// LOG-2: the wait ends after five minutes, or when whoever waits wants that, also while a connection is half open.
+// LOG-2: the wait ends after five minutes, or with the context, also while a connection is half open.
 func TestCallbackEnds(t *testing.T) {
 	in(t, func(w *world) {
 		start := time.Now()
@@ -180,7 +180,7 @@ func TestCallbackEnds(t *testing.T) {
 	})
 }
 
-// LOG-2: over a real socket of this machine, whose port is in the redirect URI.
+// LOG-2: the callback works over a real socket, whose port is in the redirect URI.
 func TestCallbackSocket(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

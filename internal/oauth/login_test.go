@@ -31,7 +31,7 @@ type world struct {
 
 const callbackAddress = "127.0.0.1:54321"
 
-// in runs the test in a synctest bubble, which also proves that no goroutine is left.
+// in runs the test in a synctest bubble, which fails if a goroutine is left.
 func in(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -67,7 +67,7 @@ func (w *world) paste(l *oauth.Login) (code, state string) {
 	return code, state
 }
 
-// refuses wants an error with the text that quotes neither the secrets nor a token (TOK-8).
+// refuses requires an error with the text that quotes neither the secrets nor a token (TOK-8).
 func (w *world) refuses(_ oauth.Grant, err error, text string, secrets ...string) {
 	w.Helper()
 	if err == nil || !strings.Contains(err.Error(), text) {
@@ -80,7 +80,7 @@ func (w *world) refuses(_ oauth.Grant, err error, text string, secrets ...string
 	}
 }
 
-// LOG-2: the address of the page, with a challenge and a state that nobody can guess or see twice.
+// LOG-2: the address of the page, with a challenge and a state that are unguessable and used once.
 func TestAuthorizeURL(t *testing.T) {
 	client := oauth.NewClient(claude.Family.Vendor, nil)
 	seen := map[string]bool{}
@@ -112,7 +112,7 @@ func TestAuthorizeURL(t *testing.T) {
 	}
 }
 
-// LOG-3: the code is traded with the verifier; the tokens and whose they are come back. A code works once.
+// LOG-3: the code and the verifier yield the tokens and their owner. A code works once.
 func TestExchange(t *testing.T) {
 	in(t, func(w *world) {
 		login := w.client.Begin(oauth.Renewable, "")
@@ -133,7 +133,7 @@ func TestExchange(t *testing.T) {
 	})
 }
 
-// LOG-3: what is sent, to the letter.
+// LOG-3: the exact request of an exchange.
 func TestExchangeRequest(t *testing.T) {
 	for kind, want := range map[oauth.Kind]string{
 		oauth.Renewable: `{"client_id":"9d1c250a-e61b-44d9-88ed-5944d1962f5e","code":"c","code_verifier":"V","grant_type":"authorization_code",` +
@@ -175,7 +175,7 @@ func stateOf(t *testing.T, l *oauth.Login) string {
 	return u.Query().Get("state")
 }
 
-// LOG-3: a code with a foreign state is sent nowhere, and the login is still good.
+// LOG-3: a code with a foreign state is not sent, and the login remains valid.
 func TestExchangeState(t *testing.T) {
 	in(t, func(w *world) {
 		login := w.client.Begin(oauth.Renewable, "")
@@ -194,7 +194,7 @@ func TestExchangeState(t *testing.T) {
 	})
 }
 
-// LOG-3: PKCE: the code of one login is worth nothing in another, even with its state.
+// LOG-3: PKCE: the code of one login is invalid in another, even with its state.
 func TestExchangeForeignCode(t *testing.T) {
 	in(t, func(w *world) {
 		mine, theirs := w.client.Begin(oauth.Renewable, ""), w.client.Begin(oauth.Renewable, "")
@@ -204,7 +204,7 @@ func TestExchangeForeignCode(t *testing.T) {
 	})
 }
 
-// LOG-4: a setup token needs an account; a year is asked for, and taken for granted where the reply does not say.
+// LOG-4: a setup token needs an account; a year is requested, and assumed if the response does not say.
 func TestExchangeSetupToken(t *testing.T) {
 	in(t, func(w *world) {
 		login := w.client.Begin(oauth.SetupToken, "")
@@ -220,7 +220,7 @@ func TestExchangeSetupToken(t *testing.T) {
 	}
 }
 
-// LOG-3, LOG-4: a reply without what the login needs is said to be one.
+// LOG-3, LOG-4: a response without what the login needs is an error.
 func TestExchangeReplies(t *testing.T) {
 	in(t, func(w *world) {
 		for _, tt := range []struct {
@@ -253,7 +253,7 @@ func TestExchangeReplies(t *testing.T) {
 	})
 }
 
-// LOG-3: what people paste.
+// LOG-3: how a pasted code is split.
 func TestSplitCode(t *testing.T) {
 	for pasted, want := range map[string][2]string{
 		"c#s": {"c", "s"}, " c#s\n": {"c", "s"}, "c#s#t": {"c", "s#t"},

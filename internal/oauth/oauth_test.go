@@ -68,7 +68,7 @@ func TestRefreshRequest(t *testing.T) {
 	}
 }
 
-// TOK-3: refresh_token and expires_in may be absent; a form of expires_in that nobody expects must not cost the tokens.
+// TOK-3: refresh_token and expires_in may be absent; an unexpected form of expires_in does not lose the tokens.
 func TestRefreshReplies(t *testing.T) {
 	for reply, want := range map[string]oauth.Grant{
 		`{"access_token":"a"}`:                                                     {Lifetime: time.Hour},
@@ -93,8 +93,8 @@ func TestRefreshReplies(t *testing.T) {
 	}
 }
 
-// TOK-7, TOK-7a, TOK-7b: only an error field of invalid_grant in a 400, 401 or 403 says that the login is over; no prose
-// does, and no other status.
+// TOK-7, TOK-7a, TOK-7b: only an error field of invalid_grant in a 400, 401 or 403 means that the login is invalid; prose
+// and other statuses do not.
 func TestRefreshErrors(t *testing.T) {
 	for _, tt := range []struct {
 		status  int
@@ -146,7 +146,7 @@ func TestRefreshFollowsNoRedirect(t *testing.T) {
 	}
 }
 
-// TOK-7c: an endpoint that never answers, or never ends its answer, is given 30 s.
+// TOK-7c: an endpoint that never responds, or never ends its response, gets 30 s.
 func TestRefreshTimeout(t *testing.T) {
 	silent := roundTripper(func(r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()
@@ -183,8 +183,8 @@ func TestRefreshIsNotReplayable(t *testing.T) {
 	}
 }
 
-// TOK-3: https anywhere, http on loopback only. CFG-41: the host is read in lower case, so that what decides about it later
-// (a proxy of the environment, the dialer) sees the same name as this rule.
+// TOK-3: https anywhere, http on loopback only. CFG-41: the host is read in lower case, so that the proxy rules and the dialer
+// see the same name as this rule.
 func TestOverridden(t *testing.T) {
 	for override, want := range map[string]string{
 		"":                                "",
@@ -217,7 +217,7 @@ func TestOverridden(t *testing.T) {
 	}
 }
 
-// LOG-2: nobody is sent to another place than the provider's own page, unless that is on this machine.
+// LOG-2: a person is sent only to the provider's own page, or to one on this machine.
 func TestAuthorizeOverridden(t *testing.T) {
 	for override, taken := range map[string]bool{
 		"":                                  false,
@@ -256,7 +256,7 @@ func checkOverridden(t *testing.T, override string, vendor, want oauth.Vendor, w
 	}
 }
 
-// TOK-3: a name that claims to be loopback is not believed over plain HTTP.
+// TOK-3: over plain HTTP, a host is dialed only if its address is a loopback address.
 func TestPlainHTTPDialsLoopbackOnly(t *testing.T) {
 	vendor := claude.Family.Vendor
 	vendor.TokenURL = "http://192.0.2.1:9/token"

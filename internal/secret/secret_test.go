@@ -11,7 +11,7 @@ import (
 	"shunt/internal/secret"
 )
 
-// CFG-5, TOK-8: however a secret is printed, its value stays inside.
+// CFG-5, TOK-8: no way of printing a secret reveals its value.
 func TestNeverPrintsItself(t *testing.T) {
 	const value = "sk-hush"
 	s := secret.New(value)

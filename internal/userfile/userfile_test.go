@@ -10,7 +10,7 @@ import (
 	"shunt/internal/userfile"
 )
 
-// TOK-7f: one byte-order mark is skipped, at the start only, and UTF-16 is refused with a reason.
+// TOK-7f: one byte-order mark is skipped, at the start only, and UTF-16 is an error with a reason.
 func TestText(t *testing.T) {
 	for content, want := range map[string]string{
 		"": "", "{}": "{}", "\ufeff{}": "{}", "\ufeff": "", "\ufeff\ufeff{}": "\ufeff{}", "{\ufeff}": "{\ufeff}", "\xef\xbb": "\xef\xbb",
@@ -26,7 +26,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TOK-8b: each mode that lets others in is named once, with the command that ends it; for a link also that of its target.
+// TOK-8b: each mode that gives others access is reported once, with the command that fixes it; for a link also that of its target.
 func TestExposures(t *testing.T) {
 	const (
 		file      = "others can read or write FILE, which holds secrets: `chmod 600 FILE`"
@@ -95,7 +95,7 @@ func TestExposureCommand(t *testing.T) {
 	}
 }
 
-// ACC-3: where a person's files are, from an environment as the system gives it.
+// ACC-3: the home directory in an environment.
 func TestGetenv(t *testing.T) {
 	getenv := userfile.Getenv([]string{"A=1", "AB=2", "A=3=4", "HOME=/home/x", "B"})
 	for name, want := range map[string]string{"A": "3=4", "AB": "2", "B": "", "C": "", "": ""} {

@@ -13,7 +13,7 @@ import (
 	"shunt/internal/secret"
 )
 
-// parse reads a file as the accounts' code does, which checks that it is an object of valid JSON.
+// parse reads a file as package account does, which first checks that it is a JSON object.
 func parse(text []byte) (oauth.File, error) {
 	if !json.Valid(text) || !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		return oauth.File{}, errors.New("not a JSON object")
@@ -21,7 +21,7 @@ func parse(text []byte) (oauth.File, error) {
 	return credentials{}.Parse(text)
 }
 
-// ACC-1, ACC-3: what is read, in whatever form it stands there.
+// ACC-1, ACC-3: values are read in every valid form.
 func TestParse(t *testing.T) {
 	at := time.UnixMilli(1754000000123)
 	for text, want := range map[string]oauth.Credential{
@@ -45,7 +45,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// ACC-1: a rewrite changes the bytes of three values, and adds what is missing in the file's own style.
+// ACC-1: a rewrite changes the bytes of three values, and adds missing ones in the file's own style.
 func TestWith(t *testing.T) {
 	c := oauth.Credential{Access: secret.New(`A<&>"\`), Refresh: secret.New("R"), Expires: time.UnixMilli(1754000000123)}
 	for before, after := range map[string]string{
@@ -67,7 +67,7 @@ func TestWith(t *testing.T) {
 	}
 }
 
-// What has not changed keeps its bytes, however it is written.
+// ACC-1: an unchanged value keeps its bytes, in whatever form.
 func TestWithKeepsEqualValues(t *testing.T) {
 	text := `{"claudeAiOauth":{"accessToken":" \u0061","refreshToken":"\u0072","expiresAt":1.754e12}}`
 	d, err := parse([]byte(text))
@@ -79,7 +79,7 @@ func TestWithKeepsEqualValues(t *testing.T) {
 	}
 }
 
-// FuzzCredentials compares with encoding/json: a rewrite changes what shunt owns and nothing else, and can be read.
+// FuzzCredentials compares with encoding/json: a rewrite changes only what shunt owns, and can be read (ACC-1).
 func FuzzCredentials(f *testing.F) {
 	for _, seed := range []string{
 		`{"claudeAiOauth":{"accessToken":"a","refreshToken":"r","expiresAt":1754000000123,"scopes":["x"]},"m":{"n":1.50}}`,
@@ -109,7 +109,7 @@ func FuzzCredentials(f *testing.F) {
 	})
 }
 
-// foreign is the document without what shunt owns in it.
+// foreign returns the document without what shunt owns.
 func foreign(t *testing.T, text []byte) map[string]json.RawMessage {
 	t.Helper()
 	var top, login map[string]json.RawMessage
@@ -128,7 +128,7 @@ func foreign(t *testing.T, text []byte) map[string]json.RawMessage {
 	return top
 }
 
-// FuzzAssign compares with encoding/json: a document gets the member and is otherwise what it was (LOG-5, ACC-3).
+// FuzzAssign compares with encoding/json: a document gets the member and does not change otherwise (LOG-5, ACC-3).
 func FuzzAssign(f *testing.F) {
 	for _, seed := range []string{
 		`{"claudeAiOauth":{"accessToken":"a","refreshToken":"r"},"m":{"n":1.50}}`,

@@ -34,7 +34,7 @@ func write(t *testing.T, path, text string) string {
 	return path
 }
 
-// originOf makes a login of Claude Code in a home of its own.
+// originOf creates a login of Claude Code in a new home directory.
 func originOf(t *testing.T, credentials, config string) family.Origin {
 	t.Helper()
 	home := t.TempDir()
@@ -43,7 +43,7 @@ func originOf(t *testing.T, credentials, config string) family.Origin {
 	return find(t, map[string]string{"HOME": home})
 }
 
-// find returns the login that an environment leads to.
+// find returns the login that FindOrigin finds in an environment.
 func find(t *testing.T, env map[string]string) family.Origin {
 	t.Helper()
 	origin, err := claude.Family.FindOrigin(func(name string) string { return env[name] })
@@ -78,7 +78,7 @@ func mode(t *testing.T, path string) fs.FileMode {
 // origin names the files of a login, for comparison.
 type origin struct{ credentials, config string }
 
-// ACC-3, LOG-5: the whole document, byte for byte, with the account's UUID; the source is left alone.
+// ACC-3, LOG-5: the whole document is copied, byte for byte, with the account's UUID added; the source does not change.
 func TestImport(t *testing.T) {
 	for source, want := range map[string]string{
 		claudeLogin: strings.TrimSuffix(claudeLogin, "}") + `,"shuntAccountUuid":"u-1","shuntOrganizationUuid":"o-1"}`,
@@ -115,7 +115,7 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// LOG-5: Claude Code's configuration grows, holds what nobody expects, and need not know the organization.
+// LOG-5: Claude Code's configuration may be large, have unexpected values, and lack the organization.
 func TestImportConfigurations(t *testing.T) {
 	for name, config := range map[string]string{
 		"large":             fmt.Sprintf(`{"history":%q,"oauthAccount":{"accountUuid":"u-1"}}`, strings.Repeat("x", 3<<20)),
@@ -137,7 +137,7 @@ func TestImportConfigurations(t *testing.T) {
 	}
 }
 
-// LOG-5: every reason not to import is said, names the file, quotes no token, and costs no entry that is there.
+// LOG-5: every failed import names the file, quotes no token, and leaves the existing entry alone.
 func TestImportFailures(t *testing.T) {
 	login := func(fields string) string { return `{"claudeAiOauth":{` + fields + `}}` }
 	for _, tt := range []struct{ credentials, config, text string }{
@@ -183,7 +183,7 @@ func TestImportFailures(t *testing.T) {
 	}
 }
 
-// LOG-5: an entry that is a link to the source is not written through it.
+// LOG-5: an import does not write through an entry that is a link to the source.
 func TestImportOverLink(t *testing.T) {
 	s, from := openStore(t), originOf(t, claudeLogin, claudeConfig)
 	write(t, s.Path("other"), "x")
@@ -198,7 +198,7 @@ func TestImportOverLink(t *testing.T) {
 	}
 }
 
-// LOG-5: where the login and the configuration that belongs to it are.
+// LOG-5: the paths of the login and of its configuration.
 func TestFindOrigin(t *testing.T) {
 	home := t.TempDir()
 	own, beside := filepath.Join(home, "own"), filepath.Join(home, "beside")
