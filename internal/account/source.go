@@ -119,8 +119,8 @@ func (s *source) refreshFromDisk(ctx context.Context) (changed bool) {
 	return changed
 }
 
-// reread does the same before and after a refresh (TOK-4, TOK-7b), but returns an error for an unusable document and keeps
-// the credential. The caller holds the lease of the document.
+// reread updates the source from its document before and after a refresh (TOK-4, TOK-7b). For an unusable document it
+// returns an error and keeps the credential.
 func (s *source) reread(ctx context.Context) error {
 	s.disk.Lock()
 	d, version, err := s.read(ctx)
