@@ -1,21 +1,21 @@
-// Package identity names what quota, cooldowns, refresh locks and health belong to (ID-1): an account as the provider
-// knows it, however many entries of a configuration lead to it.
+// Package identity names accounts as the provider knows them (ID-1), however many entries of a configuration refer to one.
+// Quota, cooldowns, refresh leases and health belong to an identity.
 package identity
 
 import "strings"
 
-// Kind says what an identity is known by.
+// Kind is the kind of name that an identity has.
 type Kind uint8
 
-// The kinds, from the strongest knowledge to the weakest.
+// The kinds, from the most certain to the least.
 const (
-	Unknown Kind = iota // the zero Key; never an account
-	Verified
-	StoreEntry
-	Inline
+	Unknown    Kind = iota // of the zero Key, which is not an account
+	Verified               // the provider's UUID
+	StoreEntry             // an entry of the account store
+	Inline                 // a credential in the configuration
 )
 
-// Key is an identity. It is comparable and equal on every machine for the same account; the zero Key is no account.
+// Key is an identity. It is comparable, and equal on every machine for the same account. The zero Key is not an account.
 type Key struct {
 	family          string
 	kind            Kind
@@ -23,7 +23,7 @@ type Key struct {
 }
 
 // OfAccount returns the identity of an account of a family whose UUID is known. Organization is empty unless the same UUID
-// is held in two organizations (ID-1b).
+// belongs to two organizations (ID-1b).
 func OfAccount(family, uuid, organization string) Key {
 	return Key{family, Verified, organization, uuid}
 }
@@ -37,13 +37,13 @@ func OfInline(family, upstream, name string) Key { return Key{family, Inline, up
 // Family returns the name of the family of the account, as the account store and the state file write it.
 func (k Key) Family() string { return k.family }
 
-// Kind says what the identity is known by.
+// Kind returns the kind of the identity's name.
 func (k Key) Kind() Kind { return k.kind }
 
-// Name is the UUID, the store entry's name or the inline account's name.
+// Name returns the UUID, the store entry's name or the inline account's name.
 func (k Key) Name() string { return k.name }
 
-// Qualifier is the organization of a verified identity, the upstream of an inline one, else empty.
+// Qualifier returns the organization of a verified identity or the upstream of an inline one; empty otherwise.
 func (k Key) Qualifier() string { return k.qualifier }
 
 // IsZero reports whether k names no account.
@@ -52,8 +52,8 @@ func (k Key) IsZero() bool { return k.kind == Unknown }
 // String returns a stable text form, unique to the identity.
 func (k Key) String() string { return k.family + "\x1f" + k.Account() }
 
-// Account returns the text form without the family. It is unique among the accounts of one family, and rendezvous hashing
-// (SEL-1) rests on it.
+// Account returns the text form without the family. It is unique among the accounts of one family. Rendezvous hashing
+// (SEL-1) depends on it.
 func (k Key) Account() string {
 	kind := [...]string{"unknown", "verified", "store", "inline"}[k.kind]
 	return strings.Join([]string{kind, k.qualifier, k.name}, "\x1f")

@@ -13,34 +13,34 @@ import (
 type Health struct {
 	Quota     quota.State
 	Requests  uint64    // how often it was chosen
-	Rotations uint64    // how often a request went on from it to another account
+	Rotations uint64    // how often a request continued with another account
 	LastUsed  time.Time // when it was last chosen; zero = never
 	Paused    bool      // by the operator, until resumed (PAU-1)
 
-	paced quota.Set // the windows that its pace would exhaust early, as of the latest reading (STR-5)
+	overPaced quota.Set // the windows that its pace would exhaust early, as of the latest reading (STR-5)
 
 	ramp      ramp
 	cooldowns [cooldownKinds]cooldown
 
-	fault     Event     // of a doubtful kind, if the last request that said anything ended with it (FO-0c)
+	fault     Event     // a doubtful one, if the last request with an outcome ended with it (FO-0c)
 	succeeded time.Time // when the latest request that succeeded was sent; zero = none
 
-	credentialSince time.Time // when it was replaced last; zero = not yet
-	refused         time.Time // when the provider rejected the credential that it has (SEL-8b); zero = it did not
+	credentialSince time.Time // when it was last replaced; zero = not yet
+	refused         time.Time // when the provider rejected the current credential (SEL-8b); zero = it did not
 	cleared         time.Time // when an operator last cleared it (FO-13); zero = never
 }
 
 // NewHealth returns the health of an identity about which nothing is known, of the family that has the table.
 func NewHealth(t *quota.Table) Health { return Health{Quota: quota.NewState(t)} }
 
-// Cooldowns are kept apart by what can end them early, so that the end of one never takes another with it.
+// Cooldowns are kept separately by what can end them early, so that the end of one never ends another.
 type cooldownKind uint8
 
 const (
-	ofQuota      cooldownKind = iota // a newer reading (FO-12)
-	ofCredential                     // a changed credential (TOK-7)
-	ofTrouble                        // nothing but time and success
-	ofScope                          // as of quota, but for one scope only: the first of the table's; the others follow
+	ofQuota      cooldownKind = iota // ended by a newer reading (FO-12)
+	ofCredential                     // ended by a changed credential (TOK-7)
+	ofTrouble                        // ended by nothing but time and success
+	ofScope                          // as ofQuota, for the first scope of the table only; those of the other scopes follow
 
 	cooldownKinds = ofScope + quota.MaxWindows
 )
@@ -52,12 +52,12 @@ type cooldown struct {
 	named quota.Set // the windows of a quota rejection
 }
 
-// Event is what happened to one attempt, as far as the account is concerned.
+// Event is the result of one attempt for the account.
 type Event uint8
 
 // The events. All but None and Success set a cooldown of that cause.
 const (
-	None          Event = iota // nothing beyond what the headers say
+	None          Event = iota // nothing beyond the headers' readings
 	Success                    // a 2xx
 	Rejected                   // out of quota, for every model
 	ScopeRejected              // out of quota for the models of one scope only
@@ -80,16 +80,16 @@ func (e Event) String() string {
 	}[e]
 }
 
-// isFault reports whether the service is at fault rather than the account or its quota.
+// isFault reports whether the service is at fault and not the account or its quota.
 func (e Event) isFault() bool {
 	return e == ServerError || e == Transport || e == Overloaded || e == HostDown
 }
 
-// isDoubtful reports whether one such failure may be the fault of the request that met it (FO-0c).
+// isDoubtful reports whether one such failure may be the fault of its request (FO-0c).
 func (e Event) isDoubtful() bool { return e == ServerError || e == Transport }
 
-// refusesCredential reports whether the account is of no use until its credential changes (SEL-8b). A 401 alone does not
-// mean that: the provider's own check may be at fault, until another account serves the same request.
+// refusesCredential reports whether the account cannot serve until its credential changes (SEL-8b). A 401 alone does not mean
+// that: the provider's own check may be at fault, unless another account serves the same request.
 func (e Event) refusesCredential() bool { return e == Forbidden || e == LoginNeeded }
 
 // isQuota reports whether the cooldown follows from a quota rejection.
@@ -131,18 +131,18 @@ type Outcome struct {
 	Cooldown      time.Duration // how long the event cools the account, clamped by the caller
 }
 
-// Observe is the health after an outcome that became known at now. Soft are the thresholds that decide whether a newer
+// Observe returns the health after an outcome that became known at now. Soft are the thresholds that decide whether a newer
 // reading ends the cooldown of a rejection (FO-12).
 //
-// A cooldown counts as set before a request, and a reading as newer than a rejection, only if the times differ: a tie
-// says nothing about the order, and to keep a cooldown a moment too long is the smaller harm.
+// A cooldown counts as set before a request, and a reading as newer than a rejection, only if their times differ: equal times do
+// not say which came first, and a cooldown that lasts a moment too long does less harm than one that ends too early.
 func Observe(h Health, o Outcome, soft quota.Thresholds, now time.Time) Health {
 	h.observe(&o, soft, now)
 	return h
 }
 
 func (h *Health) observe(o *Outcome, soft quota.Thresholds, now time.Time) {
-	h.unpace(soft, now)
+	h.recoverPace(soft, now)
 	h.Quota.Record(o.Signal, o.Sent, now)
 	switch o.Event {
 	case None:
@@ -154,38 +154,38 @@ func (h *Health) observe(o *Outcome, soft quota.Thresholds, now time.Time) {
 			h.fault = o.Event
 		}
 	}
-	h.pace(soft, now)
-	h.believe(soft)
+	h.updatePace(soft, now)
+	h.clearRefuted(soft)
 }
 
-// ObserveUsage is the health after a response of the usage endpoint to a request that went out at sent (QUO-23).
+// ObserveUsage returns the health after a response of the usage endpoint to a request that was sent at sent (QUO-23).
 func ObserveUsage(h Health, u quota.Usage, sent time.Time, soft quota.Thresholds, now time.Time) Health {
-	h.unpace(soft, now)
+	h.recoverPace(soft, now)
 	h.Quota.RecordUsage(u, sent, now)
-	h.pace(soft, now)
-	h.believe(soft)
+	h.updatePace(soft, now)
+	h.clearRefuted(soft)
 	return h
 }
 
-// pace updates which windows are over their pace, after a reading. Without thresholds nothing can be said.
-func (h *Health) pace(soft quota.Thresholds, now time.Time) {
+// updatePace updates which windows are over their pace, after a reading. Without thresholds it leaves them as they are.
+func (h *Health) updatePace(soft quota.Thresholds, now time.Time) {
 	if soft == (quota.Thresholds{}) {
 		return
 	}
-	var paced quota.Set
+	var over quota.Set
 	for w := range h.Quota.Table().Windows() {
-		if h.Quota.OverPace(w, h.paced.Has(w), soft[w], now) {
-			paced |= quota.Of(w)
+		if h.Quota.OverPace(w, h.overPaced.Has(w), soft[w], now) {
+			over |= quota.Of(w)
 		}
 	}
-	h.paced = paced
+	h.overPaced = over
 }
 
-// unpace updates them before a reading: time alone may have healed some since the last one, and can only heal.
-func (h *Health) unpace(soft quota.Thresholds, now time.Time) {
-	if h.paced != 0 {
+// recoverPace updates them before a reading: since the last one, time alone may have brought some back below their pace.
+func (h *Health) recoverPace(soft quota.Thresholds, now time.Time) {
+	if h.overPaced != 0 {
 		h.Quota.Expire(now)
-		h.pace(soft, now)
+		h.updatePace(soft, now)
 	}
 }
 
@@ -194,15 +194,15 @@ func (h *Health) unpace(soft quota.Thresholds, now time.Time) {
 func (h *Health) overPace(state *quota.State, scope quota.Scope, soft quota.Thresholds, now time.Time) bool {
 	governing := state.Governing(scope)
 	for w := range state.Table().Windows() {
-		if governing.Has(w) && state.OverPace(w, h.paced.Has(w), soft[w], now) {
+		if governing.Has(w) && state.OverPace(w, h.overPaced.Has(w), soft[w], now) {
 			return true
 		}
 	}
 	return false
 }
 
-// believe ends the cooldowns of rejections that newer readings speak against (FO-12).
-func (h *Health) believe(soft quota.Thresholds) {
+// clearRefuted ends the cooldowns of rejections that newer readings refute (FO-12).
+func (h *Health) clearRefuted(soft quota.Thresholds) {
 	for kind := range h.cooldowns {
 		c := &h.cooldowns[kind]
 		if !c.set.IsZero() && cooldownKind(kind).isQuota() && h.Quota.Refutes(c.named, c.set, soft) {
@@ -211,7 +211,7 @@ func (h *Health) believe(soft quota.Thresholds) {
 	}
 }
 
-// succeed ends the cooldowns that were set before the request went out, and no later one (FO-2).
+// succeed ends the cooldowns that were set before the request was sent, and no later one (FO-2).
 func (h *Health) succeed(o *Outcome) {
 	h.ramp.succeed(o.Sent)
 	h.fault = None
@@ -245,7 +245,7 @@ func (h *Health) causeOf(o *Outcome) (cooldownKind, Cause) {
 func (h *Health) cool(o *Outcome, now time.Time) {
 	kind, cause := h.causeOf(o)
 	if kind == ofCredential && o.Sent.Before(h.credentialSince) {
-		return // it was said of a credential that is gone by now (TOK-7)
+		return // it is about a credential that has been replaced (TOK-7)
 	}
 	if o.Event.refusesCredential() {
 		h.refused = now
@@ -266,8 +266,8 @@ func (h *Health) cool(o *Outcome, now time.Time) {
 	}
 }
 
-// renewed is a running cooldown after another of its kind: as long as the longer one (FO-3), as new as the newer one,
-// and ended by readings only if they speak against both.
+// renewed returns a running cooldown after another of its kind: as long as the longer one (FO-3), as new as the newer one,
+// and ended by readings only if they refute both.
 func (c cooldown) renewed(by cooldown) cooldown {
 	if c.named == 0 || by.named == 0 {
 		by.named = 0 // every reported window
@@ -280,10 +280,10 @@ func (c cooldown) renewed(by cooldown) cooldown {
 	return by
 }
 
-// doubtfulCooldown is how long an account cools down for a failure that may be the fault of the request (FO-0c).
+// doubtfulCooldown is how long an account cools down after a failure that may be the fault of the request (FO-0c).
 const doubtfulCooldown = 2 * time.Second
 
-// doubt is a failure that does not count in full until another account, by serving the same request, shows that neither the
+// doubt is a failure that does not count in full until another account serves the same request, which shows that neither the
 // request nor the service was at fault.
 type doubt struct {
 	key   identity.Key
@@ -292,12 +292,12 @@ type doubt struct {
 	until time.Time // the end of the full cooldown
 }
 
-// doubts reports whether the event may be the fault of its request: not if the account's previous request failed the
+// doubts reports whether the event may be the fault of its request. It is not if the account's previous request failed in the
 // same way.
 func (h *Health) doubts(e Event) bool { return e.isDoubtful() && h.fault != e }
 
-// confirm puts a doubtful failure down to the account, unless something has ended it since (FO-2, FO-13): its cooldown becomes
-// as long as it would have been without the doubt, or stays if it is longer (FO-3); a credential that got a 401 counts as
+// confirm attributes a doubtful failure to the account, unless something has ended it since (FO-2, FO-13): its cooldown becomes
+// as long as it would have been without the doubt, or stays if it is longer (FO-3); a credential that received a 401 counts as
 // rejected (SEL-8b).
 func (h *Health) confirm(d doubt) {
 	if d.at.Before(h.succeeded) || !h.cleared.Before(d.at) {
@@ -319,7 +319,7 @@ func (h *Health) confirm(d doubt) {
 	}
 }
 
-// credentialChanged ends what the old credential caused (TOK-7).
+// credentialChanged ends the cooldowns that the old credential caused (TOK-7).
 func (h *Health) credentialChanged(now time.Time) {
 	h.cooldowns[ofCredential], h.refused = cooldown{}, time.Time{}
 	h.credentialSince = now
@@ -328,15 +328,15 @@ func (h *Health) credentialChanged(now time.Time) {
 // needsLogin reports whether the credential was rejected and has not changed since (SEL-8b).
 func (h *Health) needsLogin() bool { return !h.refused.IsZero() }
 
-// clear ends every cooldown and forgets every rejection, that of the credential included (FO-13).
+// clear ends every cooldown and clears every rejection, including that of the credential (FO-13).
 func (h *Health) clear(now time.Time) {
 	h.cooldowns, h.refused = [cooldownKinds]cooldown{}, time.Time{}
 	h.Quota.ClearRejections()
 	h.cleared = now
 }
 
-// CooledUntil is when the identity recovers for a request, and what it recovers from; the zero time if it is not
-// cooled (SEL-8).
+// CooledUntil returns when the identity's cooldown for requests of a scope ends, and its cause; the zero time if it does not
+// cool down (SEL-8).
 func (h *Health) CooledUntil(scope quota.Scope, now time.Time) (time.Time, Cause) {
 	var last cooldown
 	cooldowns := h.possible()

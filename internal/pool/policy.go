@@ -6,22 +6,21 @@ import (
 	"shunt/internal/quota"
 )
 
-// Policy is how the operator wants accounts to be used, beyond what each [Account] says for itself. The zero value is
-// the behaviour without [server.pool].
+// Policy is what the operator configures for all accounts of a pool. The zero value is the behaviour without [server.pool].
 type Policy struct {
 	// Planned orders accounts by headroom and keeps those that are over the hard threshold behind the other near ones
-	// (SEL-10, SEL-23). The settings below mean something without it too.
+	// (SEL-10, SEL-23). The settings below apply without it too.
 	Planned bool
 	// Hard is the utilization from which an account counts as exhausted, a fraction (SEL-7); 0 = [quota.DefaultHard].
 	Hard float64
-	// AvoidBurnRate makes an account count as near its quota when its pace would exhaust it early (SEL-22). It keeps the
-	// warm sessions that it serves (STR-5).
+	// AvoidBurnRate makes an account count as near its quota when its pace would exhaust it early (SEL-22). The account
+	// keeps the warm sessions that it serves (STR-5).
 	AvoidBurnRate bool
 	// ReturnWhenCold keeps a session that had to leave its home where it is until its prompt cache has expired (STR-6).
 	ReturnWhenCold bool
 	// CacheTTL is how long after a request the session's prompt stays in the account's cache; 0 = defaultCacheTTL.
 	CacheTTL time.Duration
-	// RampInitial is how many requests at once an identity takes when it starts taking traffic (RMP-1); 0 = no limit.
+	// RampInitial is how many requests an identity may have in flight when its traffic starts (RMP-1); 0 = no limit.
 	RampInitial int
 }
 

@@ -2,18 +2,18 @@ package pool
 
 import "time"
 
-// rampIdle is how long an identity has to be without traffic for its ramp to start again (RMP-1).
+// rampIdle is how long an identity must be without traffic before its ramp restarts (RMP-1).
 const rampIdle = time.Minute
 
-// ramp counts the requests that an identity has in hand, and how many more it has earned to take at once.
+// ramp counts an identity's in-flight requests and limits how many it may have (RMP-1).
 type ramp struct {
 	inFlight  int
 	doublings uint8
-	began     time.Time // the success of an earlier request says nothing about it
+	began     time.Time // the success of a request that was sent before does not count
 	last      time.Time // of traffic
 }
 
-// allowance is how many requests at once the identity takes, when it starts with initial.
+// allowance returns how many requests the identity may have in flight, if it starts with initial.
 func (r *ramp) allowance(initial int, now time.Time) int {
 	if r.idle(now) {
 		return initial
@@ -42,8 +42,8 @@ func (r *ramp) release(now time.Time) {
 
 func (r *ramp) restart(now time.Time) { r.doublings, r.began = 0, now }
 
-// succeed doubles the allowance (RMP-1). When the ramp starts again in the middle of a storm, the successes of requests
-// that were sent before must not open it at once.
+// succeed doubles the allowance (RMP-1). When the ramp restarts during a storm, the successes of requests that were
+// sent before must not open it at once.
 func (r *ramp) succeed(sent time.Time) {
 	if r.doublings < maxDoublings && !sent.Before(r.began) {
 		r.doublings++

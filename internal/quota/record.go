@@ -2,7 +2,7 @@ package quota
 
 import "time"
 
-// Record is a [State] as it is kept between two runs of the process (QUO-33). Times are whole seconds; zero = absent.
+// Record is a [State] as it is stored between two runs of the process (QUO-33). Times are whole seconds; zero = absent.
 type Record struct {
 	Windows          [MaxWindows]WindowRecord
 	Status           string // the aggregate's
@@ -19,12 +19,12 @@ type WindowRecord struct {
 
 	Status           string
 	ObservedAtStatus time.Time
-	ResetAtStatus    time.Time // the reset that stood when the status was written
+	ResetAtStatus    time.Time // the reset that was known when the status was written
 }
 
-// Export is the state as a record; expire it first (QUO-14). A record does not tell whether its aggregate was the only
-// verdict when it was written, so one that was not is left out once the windows behind it have gone: it has no effect,
-// and must not get one by being read back.
+// Export returns the state as a record; expire it first (QUO-14). A record does not contain whether its aggregate was the only
+// verdict when it was written. An aggregate that was not is therefore left out once the windows behind it have expired: it has
+// no effect, and must not have one after it is read back.
 func (s *State) Export() Record {
 	var r Record
 	for i := range s.windows {
@@ -41,7 +41,7 @@ func (s *State) Export() Record {
 	return r
 }
 
-// whole drops fractions of a second, and what makes equal times differ.
+// whole drops fractions of a second, the location and the monotonic reading, so that equal times are equal with ==.
 func whole(t time.Time) time.Time {
 	if t.IsZero() {
 		return t
@@ -49,9 +49,9 @@ func whole(t time.Time) time.Time {
 	return time.Unix(t.Unix(), 0).UTC()
 }
 
-// Import is the state that a record stands for at the start of a process (QUO-34). Stamps and boundaries of nothing are
-// ignored; what has no stamp is as old as the process, and nothing is younger. A reading is taken to have been asked for
-// when it was written (FO-12): later than it was, which costs a refusal at the most.
+// Import returns the state that a record represents at the start of a process (QUO-34). Stamps and boundaries without a value
+// are ignored; a value without a stamp is as old as the process, and none is younger. The request of a reading counts as sent
+// when the reading was written (FO-12): that is too late, and costs one rejected request at most.
 func Import(t *Table, r Record, start time.Time) State {
 	start = whole(start)
 	s := NewState(t)
@@ -76,13 +76,13 @@ func Import(t *Table, r Record, start time.Time) State {
 	s.alone = !s.hasWindowStatus()
 	stored := s.windows
 	s.Expire(start)
-	if r.Status == "" || r.ObservedAtStatus.IsZero() && s.windows != stored { // QUO-13: an unstamped one goes with any window
+	if r.Status == "" || r.ObservedAtStatus.IsZero() && s.windows != stored { // QUO-13: an unstamped one expires with any window
 		s.aggregate, s.alone = status{}, false
 	}
 	return s
 }
 
-// stamp is a stored stamp, or start if there is none or it lies in the future.
+// stamp returns a stored stamp, or start if there is none or it lies in the future.
 func stamp(stored, start time.Time) time.Time {
 	if stored.IsZero() || stored.After(start) {
 		return start
@@ -90,7 +90,7 @@ func stamp(stored, start time.Time) time.Time {
 	return stored
 }
 
-// Migrate turns a record of version 2, which had no stamps of statuses, into one of now (QUO-35).
+// Migrate converts a record of version 2, which had no stamps of statuses, to version 3 (QUO-35).
 func (r *Record) Migrate(start time.Time) {
 	var first time.Time // the earliest reset
 	for i := range r.Windows {
@@ -110,7 +110,7 @@ func (r *Record) Migrate(start time.Time) {
 	case first.IsZero() || first.After(start.Add(aggregateLife)):
 		r.ObservedAtStatus = start
 	case !first.After(start):
-		r.Status = "" // its reset goes when it is imported
+		r.Status = "" // its reset is cleared by Import
 	default:
 		r.ObservedAtStatus = time.Unix(max(first.Add(-aggregateLife).Unix(), 0), 0).UTC()
 	}
