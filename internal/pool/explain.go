@@ -9,12 +9,12 @@ import (
 
 // Explanation is a decision with the numbers behind it (SEL-32).
 type Explanation struct {
-	Preferred string // whom the request would go to if all were well: the session's home, or whose turn it is
-	Last      string // who last served the session; empty = unknown, or no more in the pool
+	Preferred string // the preferred identity: the session's home, or the next in turn
+	Last      string // the identity that last served the session; empty = unknown, or no longer in the pool
 	Places    []Place
 }
 
-// Place is one identity in a decision: the candidates, best first, and after them those that are out of the list.
+// Place is one identity in a decision. Candidates come first, the best at the front, then those that are out of the list.
 type Place struct {
 	Name  string
 	Key   identity.Key
@@ -23,14 +23,14 @@ type Place struct {
 	By    By     // what puts it behind the one before it
 
 	Priority int
-	Headroom float64       // seconds; may be infinite; of a near one with a plan, that to the hard threshold (STR-5)
+	Headroom float64       // seconds; may be infinite; for a near one with a plan, to the hard threshold (STR-5)
 	Rejected bool          // by the provider (SEL-5)
 	Windows  []WindowPlace // in the order of the account's table
 
-	Cooldown    time.Duration // what is left of it; zero = not cooled
+	Cooldown    time.Duration // time left; zero = does not cool down
 	Cause       Cause
 	CappedUntil time.Time // zero = not capped
-	Denied      bool      // its ramp admits no request at this moment (RMP-2)
+	Denied      bool      // its ramp admits no request now (RMP-2)
 }
 
 // WindowPlace is one quota window in a decision.
@@ -47,28 +47,28 @@ type WindowPlace struct {
 	Headroom    float64 // seconds; may be infinite
 }
 
-// By is what separates two neighbours of an order.
+// By is what orders two neighbors.
 type By string
 
-// What orders candidates, from the first that counts to the last (SEL-3, SEL-10).
+// What orders candidates, from the first criterion to the last (SEL-3, SEL-10).
 const (
 	ByAdvisor  By = "advisor" // the one before it is free in the scope of the request's tools (SEL-4b)
 	ByLead     By = "lead"    // the one before it leads
 	ByGroup    By = "group"
 	ByOwn      By = "own"      // the one before it is the session's own (FO-15)
-	ByRecovery By = "recovery" // the one before it is cooled for a shorter time
-	// ByFault: the one before it is among those that a fault of the service cooled. They stand together, where the first of
-	// them recovers (FO-0c).
+	ByRecovery By = "recovery" // the one before it cools down for a shorter time
+	// ByFault: the one before it is one of those that cool down because of a fault of the service. They are together, where
+	// the first of them recovers (FO-0c).
 	ByFault By = "fault"
-	// ByCredential: the one after it was cooled because its credential was rejected, which time alone does not mend.
+	// ByCredential: the later one cools down because its credential was rejected, which time alone does not fix.
 	ByCredential  By = "credential"
 	ByPriority    By = "priority"
 	ByHeadroom    By = "headroom"
-	ByWeeklyReset By = "weekly_reset" // that of the one before it comes first
+	ByWeeklyReset By = "weekly_reset" // the one before it resets first
 	ByTie         By = "tie"          // the session's weight, or the listed order
 )
 
-// Explain is what a request would meet now. It asks what [Order] decides, and changes nothing.
+// Explain returns the decision that a request would get now, as [Order] makes it. It changes nothing.
 func (p *Pool) Explain(req Request) Explanation {
 	r := p.registry
 	r.mu.Lock()
@@ -98,7 +98,7 @@ func (p *Pool) Explain(req Request) Explanation {
 	return e
 }
 
-// by names the first part of two sort keys that differs.
+// by returns the first criterion in which two neighbors differ.
 func by(a, b *Ranked, policy Policy) By {
 	switch {
 	case a.behind != b.behind:
@@ -111,7 +111,7 @@ func by(a, b *Ranked, policy Policy) By {
 		return ByCredential
 	case a.tier == faultTier && b.tier == laterTier:
 		return ByFault
-	case a.tier != b.tier && a.Group == Cooling:
+	case a.tier != b.tier && a.Group == CoolingDown:
 		return ByRecovery
 	case a.tier != b.tier:
 		return ByGroup

@@ -185,7 +185,7 @@ func TestLawLeadThenGroups(t *testing.T) {
 		members := anyMembers(t, 1)
 		q, now := anyQuery(t, members), moment(t, "now")
 		ranked := Order(members, q, now)
-		tier := [...]int{Free: 0, Near: 1, OverHard: 1, NoLogin: 3, Cooling: 4}
+		tier := [...]int{Free: 0, Near: 1, OverHard: 1, NoLogin: 3, CoolingDown: 4}
 		if q.Policy.Planned {
 			tier[OverHard] = 2
 		}
@@ -325,7 +325,7 @@ func TestLawCooled(t *testing.T) {
 		until := func(m *Member) time.Time { u, _ := m.Health.CooledUntil(q.Scope, now); return u }
 		var cooled []*Member
 		for _, r := range Order(members, q, now) {
-			if r.Group == Cooling {
+			if r.Group == CoolingDown {
 				cooled = append(cooled, r.Member)
 			}
 		}

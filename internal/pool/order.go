@@ -28,10 +28,10 @@ type Member struct {
 	seed   uint64
 }
 
-// NewMember joins an identity's representative with its live state.
+// NewMember combines an identity's representative with its live state.
 func NewMember(a Account, h *Health) Member { return Member{a, h, seedOf(a.Key)} }
 
-// Request is what the scheduler has to know about a client's request.
+// Request is what the scheduler needs to know about a client's request.
 type Request struct {
 	Session Session
 	Scope   quota.Scope // of the upstream model
@@ -39,44 +39,44 @@ type Request struct {
 	ToolScope quota.Scope
 }
 
-// Query is a request together with the policy that holds for it and what came before it.
+// Query is a request with its policy and what came before it.
 type Query struct {
 	Request
 	Policy Policy
 	Turn   uint64       // how many requests without a session came before (SEL-2)
-	Last   identity.Key // who last served the session (SEL-2b); zero = unknown
-	Since  time.Time    // when Last served a request of this kind, whose cache this one can use; zero = never (STR-6)
-	// Advised last served a request of the session with an advisor in the place of Last; zero = none did.
+	Last   identity.Key // the identity that last served the session (SEL-2b); zero = unknown
+	Since  time.Time    // when Last served a request of this scope, whose cache this one can use; zero = never (STR-6)
+	// Advised is the identity that last served a request of the session in place of Last, for the sake of its tools; zero = none.
 	Advised identity.Key
-	Tried   []identity.Key // what this request has tried already: left out, and not usable any more
+	Tried   []identity.Key // what this request has already tried; left out
 }
 
-// Group is the first thing that candidates are ordered by (SEL-10).
+// Group is the first criterion that orders candidates (SEL-10).
 type Group uint8
 
 // The groups, best first.
 const (
-	Free     Group = iota // available, not near its quota
-	Near                  // available, near its quota but not over the hard threshold
-	OverHard              // available, over the hard threshold
-	NoLogin               // available, but its credential was rejected and has not changed since (SEL-8b)
-	Cooling               // in a cooldown
-	Out                   // not in the list at all
+	Free        Group = iota // available, not near its quota
+	Near                     // available, near its quota but not over the hard threshold
+	OverHard                 // available, over the hard threshold
+	NoLogin                  // available, but its credential was rejected and has not changed since (SEL-8b)
+	CoolingDown              // in a cooldown
+	Out                      // not in the list at all
 )
 
-// String is the group's name in logs.
+// String returns the group's name in logs.
 func (g Group) String() string {
 	return [...]string{"free", "near_quota", "over_hard", "needs_login", "cooled", "out"}[g]
 }
 
-// Reason says in one word why a request, or a session, is where it is.
+// Reason is a word for why a request or a session uses an account, or does not.
 type Reason string
 
-// Why a candidate stands first although others might do: [Ranked.Why], [Candidate.Why].
+// Why a candidate is first before others that could serve too: [Ranked.Why], [Candidate.Why].
 const (
 	Sticky     Reason = "sticky"      // the session's home (SEL-1)
 	RoundRobin Reason = "round_robin" // it is its turn (SEL-2)
-	LastServed Reason = "last_served" // it serves the session while the home is not usable (SEL-2b), or until it is cold (STR-6)
+	LastServed Reason = "last_served" // it serves the session while its home is not usable (SEL-2b), or until it is cold (STR-6)
 )
 
 // Advisor is why a candidate was chosen before the preferred one: it is free in the scope that the request may use through its
@@ -91,25 +91,25 @@ const (
 	Disabled    Reason = "disabled"
 	Paused      Reason = "paused"
 	Capped      Reason = "capped"
-	Ramp        Reason = "ramp"         // its ramp admits no more requests for the moment (RMP-2)
+	Ramp        Reason = "ramp"         // its ramp admits no more requests now (RMP-2)
 	Failover    Reason = "failover"     // this request tried it and it failed
 	PoolChanged Reason = "pool_changed" // it left the pool, or the pool's change gave the session another home
 	Returned    Reason = "returned"     // the session's home is usable again
 )
 
-// Ranked is one identity in its place. It is small: sorting moves it about on every request.
+// Ranked is one identity with what orders it. It is small, because sorting moves it on every request.
 type Ranked struct {
 	Member *Member
 	Group  Group
 	tier   tier
 	behind bool // others are free in the scope of the request's tools, and this one is not (SEL-4b)
 	listed int32
-	// What orders it in its tier, field by field, ascending; what major and minor mean depends on the tier.
+	// These fields order it within its tier, ascending. The meaning of major and minor depends on the tier.
 	major, minor int64
 	tie          uint64
 }
 
-// Why is why it leads, or why it is Out; empty if only SEL-10 speaks for its place.
+// Why returns why it leads, or why it is Out; empty if SEL-10 alone decides its place.
 func (r *Ranked) Why() Reason {
 	if r.behind && r.leads() {
 		return ""
@@ -117,12 +117,11 @@ func (r *Ranked) Why() Reason {
 	return reasons[r.tier]
 }
 
-// tier is what an order goes by first: who leads, and then the groups of SEL-10, of which the two near ones are one
-// without a plan.
+// tier is the first sort key: the leading identities, then the groups of SEL-10. Without a plan the two near groups are one tier.
 type tier uint8
 
 const (
-	stayTier tier = iota // the session stays there although its home is free again (STR-6)
+	stayTier tier = iota // the session stays there though its home is free again (STR-6)
 	stickyTier
 	turnTier
 	lastTier
@@ -131,12 +130,12 @@ const (
 	nearTier
 	overHardTier
 	noLoginTier
-	ownTier      // and the next four are Cooling: the session's own (FO-15),
+	ownTier      // this and the next four are CoolingDown: the session's own (FO-15),
 	coolingTier  // those that recover before any of the next,
-	faultTier    // those that a fault of the service cooled (FO-0c),
+	faultTier    // those that cool down because of a fault of the service (FO-0c),
 	laterTier    // those that recover later than the first of these,
-	refusedTier  // and those whose credential was rejected, which time alone does not bring back (ERR-2b)
-	disabledTier // and what follows is Out
+	refusedTier  // and those whose credential was rejected, which time alone does not fix (ERR-2b)
+	disabledTier // this and the following are Out
 	pausedTier
 	cappedTier
 )
@@ -146,26 +145,26 @@ var reasons = [...]Reason{
 	disabledTier: Disabled, pausedTier: Paused, cappedTier: Capped,
 }
 
-// leads reports whether it ranks before all others, or before all others that are behind.
+// leads reports whether it comes before all others, or before all others that are behind.
 func (r *Ranked) leads() bool { return r.tier < freeTier }
 
-// Order ranks the identities that may serve a request, best first (SEL-1 to SEL-11): everyone selectable that was not
-// tried yet, exactly once. It reads and never writes; equal input gives equal output.
+// Order ranks the identities that may serve a request, best first (SEL-1 to SEL-11): each selectable one that was not tried yet,
+// exactly once. It modifies nothing; equal input gives equal output.
 func Order(members []Member, q Query, now time.Time) []Ranked {
 	ranked, _ := order(members, &q, now)
 	return ranked
 }
 
-// order also returns the index of the identity that the request would go to if all were well, -1 if there is none: the
-// session's home over all identities (SEL-1), or whose turn it is among the selectable ones (SEL-2).
+// order also returns the index of the preferred identity, -1 if there is none: the session's home among all identities (SEL-1),
+// or the next in turn among the selectable ones (SEL-2).
 func order(members []Member, q *Query, now time.Time) (ranked []Ranked, home int) {
-	ranked, home = standing(make([]Ranked, 0, len(members)), members, q, now)
+	ranked, home = candidates(make([]Ranked, 0, len(members)), members, q, now)
 	slices.SortFunc(ranked, compare)
 	return ranked, home
 }
 
-// standing is order without the order; it appends to dst.
-func standing(dst []Ranked, members []Member, q *Query, now time.Time) (ranked []Ranked, home int) {
+// candidates returns what order does, unsorted; it appends to dst.
+func candidates(dst []Ranked, members []Member, q *Query, now time.Time) (ranked []Ranked, home int) {
 	ranked = dst
 	for i := range members {
 		if r := rank(&members[i], q, now); r.Group != Out {
@@ -187,12 +186,12 @@ func standing(dst []Ranked, members []Member, q *Query, now time.Time) (ranked [
 		q.placeBehind(ranked, now)
 	}
 	q.place(ranked, members, home, now)
-	placeCooling(ranked, own)
+	placeCoolingDown(ranked, own)
 	return ranked, home
 }
 
-// own is the index of the cooled identity that the session belongs to: its home or, if that is not cooled, the one that
-// last served it; -1 if there is none (FO-15). It stays the session's own after this request has tried it.
+// own returns the index of the session's own identity in group (d): its home or, if that does not cool down, the one that last
+// served it; -1 if there is none (FO-15). It remains the session's own after this request has tried it.
 func (q *Query) own(ranked []Ranked, home int) int {
 	own := -1
 	if q.Session == 0 {
@@ -200,7 +199,7 @@ func (q *Query) own(ranked []Ranked, home int) int {
 	}
 	for i := range ranked {
 		switch r := &ranked[i]; {
-		case r.Group != Cooling:
+		case r.Group != CoolingDown:
 		case int(r.listed) == home:
 			return home
 		case r.Member.Key == q.Last:
@@ -210,14 +209,14 @@ func (q *Query) own(ranked []Ranked, home int) int {
 	return own
 }
 
-// placeCooling orders group (d): the session's own identity, then by recovery. Those that a fault of the service cooled are
-// one block, in the place of the first of them to recover and ordered by priority and tie, so that sessions do
-// not pile up on whichever recovers first (FO-0c).
-func placeCooling(ranked []Ranked, own int) {
+// placeCoolingDown orders group (d): the session's own identity, then by recovery. Those that cool down because of a fault of the
+// service are one block, at the place of the first of them to recover. Priority and tie order the block, so that sessions do not
+// all land on the one that recovers first (FO-0c).
+func placeCoolingDown(ranked []Ranked, own int) {
 	first := int64(math.MaxInt64)
 	for i := range ranked {
 		r := &ranked[i]
-		if r.Group == Cooling && int(r.listed) == own {
+		if r.Group == CoolingDown && int(r.listed) == own {
 			r.tier = ownTier
 		}
 		if r.tier == faultTier {
@@ -234,7 +233,7 @@ func placeCooling(ranked []Ranked, own int) {
 	}
 }
 
-// atHome is the session's home, if it is free: it goes before all others (SEL-1), so that nobody has to look at them.
+// atHome returns the session's home if it is free. It comes before all others (SEL-1), so there is no need to rank them.
 func atHome(members []Member, q *Query, now time.Time) (r Ranked, home int, ok bool) {
 	if q.Session == 0 || len(members) == 0 {
 		return Ranked{}, 0, false
@@ -246,9 +245,9 @@ func atHome(members []Member, q *Query, now time.Time) (r Ranked, home int, ok b
 	return r, home, free && !q.mayStay(r.Member, now) && (!q.usesTools() || q.freeForTools(r.Member, now))
 }
 
-// mayStay reports whether the session stays away from a home that is free again, if the identity that it is on is free as
-// well: as long as it is warm, because a move pays for the whole cache again, unless an operator has said since to try the
-// home again (STR-6).
+// mayStay reports whether the session stays away from a home that is free again, if the identity that it uses is free as well.
+// It does so as long as it is warm, because a move pays for the whole cache again, unless an operator has cleared the home's
+// cooldown since (STR-6).
 func (q *Query) mayStay(home *Member, now time.Time) bool {
 	return q.Policy.ReturnWhenCold && home.Key != q.Last && q.warm(now) && home.Health.cleared.Before(q.Since)
 }
@@ -276,7 +275,7 @@ func (q *Query) placeBehind(ranked []Ranked, now time.Time) {
 	}
 }
 
-// homeOf is the index of the session's home, -1 if there are no members.
+// homeOf returns the index of the session's home, -1 if there are no members.
 func homeOf(members []Member, s Session) int {
 	best, most := -1, uint64(0)
 	for i := range members {
@@ -287,10 +286,10 @@ func homeOf(members []Member, s Session) int {
 	return best
 }
 
-// place decides who leads, and how equals are ordered: by descending rendezvous weight with a session, else cyclically
-// from the home on.
+// place decides which identity leads, and how equal ones are ordered: with a session by descending rendezvous weight, otherwise
+// cyclically from the home on.
 func (q *Query) place(ranked []Ranked, members []Member, home int, now time.Time) {
-	var leaders [2]*Ranked // of those that are not behind, and of those that are
+	var leaders [2]*Ranked // among those that are not behind, and those that are
 	stays := q.Session != 0 && home >= 0 && q.mayStay(&members[home], now)
 	for i := range ranked {
 		r := &ranked[i]
@@ -317,7 +316,7 @@ func behind(r *Ranked) int {
 	return 0
 }
 
-// lead returns the tier of an identity if no better one leads; if it never leads, that is the tier that it has.
+// lead returns the tier of an identity if no better one leads. One that cannot lead keeps its tier.
 func (q *Query) lead(r *Ranked, home, stays bool) tier {
 	switch {
 	case r.Group != Free:

@@ -1,14 +1,16 @@
-// Package pool is the scheduler: it decides which account serves a request, and remembers how the accounts are.
+// Package pool is the scheduler: it decides which account serves a request, and keeps the health of the accounts.
 //
 // Its core is pure. [Order] ranks the identities of a pool for a request, and [Observe] turns an identity's health and
-// the outcome of an attempt into its next health; both take the present as an argument, so that a decision can be
-// replayed from a log. Around them stand a [Registry], the live state of all identities of the process, and a [Pool],
-// one provider's configured accounts. The live state belongs to identities and survives every reconfiguration.
+// the outcome of an attempt into its next health; both take the current time as an argument, so that a decision can
+// be replayed from a log. Around them are a [Registry], the live state of all identities of the process, and a [Pool], one
+// provider's configured accounts. The live state belongs to identities and survives every reconfiguration. [EncodeQuotas]
+// writes the part of it that outlives the process.
 //
-// The package does no I/O, starts no goroutine and knows neither headers nor status codes nor credentials.
+// The package does no I/O, starts no goroutines, and knows no headers, status codes or credentials. It knows classes of models
+// only as the scopes of quota windows.
 //
-// Registry and Pool are safe for concurrent use; one lock guards them all, held for no longer than a decision takes and
-// never while a request waits. A [Selection] belongs to the goroutine of its request.
+// Registry and Pool are safe for concurrent use. One lock guards them all; it is held only during a decision and never while a
+// request waits. A [Selection] belongs to the goroutine of its request.
 package pool
 
 import (
@@ -32,9 +34,9 @@ type Registry struct {
 	mu     sync.Mutex
 	health map[identity.Key]*Health
 	pools  map[string]*Pool
-	ranked []Ranked // room for a decision
+	ranked []Ranked // buffer for a decision
 
-	waiters list.List // of *waiter, in the order of arrival (RMP-2, FO-6)
+	waiters list.List // of *waiter, in arrival order (RMP-2, FO-6)
 	changed []*Health // the accounts that are being offered to them
 	offered time.Time // when all accounts were last offered
 }
@@ -55,8 +57,8 @@ type Pool struct {
 	sessions *simplelru.LRU[Session, *memory]
 }
 
-// lineup is who may serve and by which policy. A slice of members is never written once it is in one, but for the health
-// that its members point to.
+// lineup is the accounts that may serve, and the policy. Its slice of members is never modified, except for the health that
+// the members point to.
 type lineup struct {
 	members []Member
 	policy  Policy
@@ -69,31 +71,32 @@ type entry struct {
 	key  identity.Key
 }
 
-// Roster is a pool as one configuration has it: a request that began under that keeps to its accounts, however late it
-// asks for one (CFG-50). Whose turn it is, the sessions and all live state are those of the pool.
+// Roster is a pool with the accounts of one configuration. A request that began with that configuration uses only these
+// accounts, even after a reload (CFG-50). The turn, the sessions and all live state are those of the pool.
 type Roster struct {
 	*Pool
 	lineup lineup
 }
 
-// Begin is [Pool.Begin] among the accounts of the roster.
+// Begin is like [Pool.Begin], among the accounts of the roster.
 func (r *Roster) Begin(req Request) *Selection { return r.begin(req, &r.lineup) }
 
-// Pool is the pool of that name, made on first use. A reload asks again and gets the same one, state and all (SEL-12).
+// Pool returns the pool of that name, and creates it on first use. After a reload it is still the same one, with its
+// state (SEL-12).
 func (r *Registry) Pool(name string) *Pool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.pools[name]
 	if p == nil {
 		p = &Pool{registry: r}
-		p.sessions, _ = simplelru.NewLRU[Session, *memory](sessionLimit, nil) // fails for a size below 1 only
+		p.sessions, _ = simplelru.NewLRU[Session, *memory](sessionLimit, nil) // fails only for a size below 1
 		r.pools[name] = p
 	}
 	return p
 }
 
-// Configure replaces the accounts of the pool and the policy by which they are used. Requests that have begun keep what
-// they began with, and those that begin on an older roster keep to that.
+// Configure replaces the accounts of the pool and the policy. Requests that have begun keep the accounts they began with, as do
+// those that begin on an older roster.
 func (p *Pool) Configure(accounts []Account, policy Policy) *Roster {
 	representatives := collapse(accounts)
 	p.registry.mu.Lock()
@@ -110,7 +113,7 @@ func (p *Pool) Configure(accounts []Account, policy Policy) *Roster {
 	return &Roster{p, p.lineup}
 }
 
-// collapse keeps one representative an identity, in the place where the identity is listed first: an enabled alias
+// collapse keeps one representative of each identity, at the position where the identity is listed first: an enabled alias
 // before a disabled one, then the lowest priority, then the first listed (ID-2).
 func collapse(accounts []Account) []Account {
 	var kept []Account
@@ -132,7 +135,7 @@ func collapse(accounts []Account) []Account {
 	return kept
 }
 
-// Identity is the identity behind an account of the pool, whichever of its aliases is named (ID-2b).
+// Identity returns the identity of an account of the pool by any of its aliases (ID-2b).
 func (p *Pool) Identity(name string) (identity.Key, bool) {
 	p.registry.mu.Lock()
 	defer p.registry.mu.Unlock()
@@ -144,7 +147,7 @@ func (p *Pool) Identity(name string) (identity.Key, bool) {
 	return identity.Key{}, false
 }
 
-// aliases are the names of an identity in listed order; nil if it has only one (ID-2b).
+// aliases returns the names of an identity in listed order; nil if it has only one (ID-2b).
 func (l *lineup) aliases(key identity.Key) []string {
 	var names []string
 	for _, e := range l.entries {
@@ -167,12 +170,12 @@ func (r *Registry) healthOf(key identity.Key) *Health {
 	return h
 }
 
-// Observe takes in the outcome of an attempt at an identity.
+// Observe updates an identity after an attempt.
 func (p *Pool) Observe(key identity.Key, o Outcome) {
 	p.update(key, func(h *Health, soft quota.Thresholds, now time.Time) { h.observe(&o, soft, now) })
 }
 
-// ObserveUsage takes in what the usage endpoint said about an identity, asked at sent.
+// ObserveUsage updates an identity from a response of the usage endpoint to a request that was sent at sent.
 func (p *Pool) ObserveUsage(key identity.Key, u quota.Usage, sent time.Time) {
 	p.update(key, func(h *Health, soft quota.Thresholds, now time.Time) { *h = ObserveUsage(*h, u, sent, soft, now) })
 }
@@ -180,7 +183,7 @@ func (p *Pool) ObserveUsage(key identity.Key, u quota.Usage, sent time.Time) {
 func (p *Pool) update(key identity.Key, change func(*Health, quota.Thresholds, time.Time)) {
 	p.registry.mu.Lock()
 	defer p.registry.mu.Unlock()
-	var soft quota.Thresholds // an identity that has left the pool has none, and no reading is below them
+	var soft quota.Thresholds // zero for an identity that has left the pool: no reading is below that
 	if m := p.member(key); m != nil {
 		soft = m.Soft
 	}
@@ -190,7 +193,7 @@ func (p *Pool) update(key identity.Key, change func(*Health, quota.Thresholds, t
 	p.registry.touched(h, now)
 }
 
-// member is the identity's place in the pool, nil if it has none.
+// member returns the identity's member of the pool, or nil.
 func (p *Pool) member(key identity.Key) *Member {
 	for i := range p.members {
 		if p.members[i].Key == key {
@@ -200,8 +203,8 @@ func (p *Pool) member(key identity.Key) *Member {
 	return nil
 }
 
-// Pause takes an identity out of the list, or back into it (PAU-1). It holds until it is called again, across
-// reconfigurations. It reports whether the pool has the identity; without, it does nothing.
+// Pause takes an identity out of the list, or back into it (PAU-1). It holds until the next call, across
+// reconfigurations. Pause reports whether the pool has the identity; if not, it does nothing.
 func (p *Pool) Pause(key identity.Key, paused bool) bool {
 	return p.control(key, func(h *Health, _ time.Time) { h.Paused = paused })
 }

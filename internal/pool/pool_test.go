@@ -138,7 +138,7 @@ func TestRoster(t *testing.T) {
 	if c := next(t, s); c.Name != "b" {
 		t.Errorf("the third turn went to %s", c.Name)
 	}
-	if c := next(t, s); c.Name != "a" || c.Group != pool.Cooling {
+	if c := next(t, s); c.Name != "a" || c.Group != pool.CoolingDown {
 		t.Errorf("then %s (%v)", c.Name, c.Group)
 	}
 }
@@ -205,7 +205,7 @@ func TestNextAvailable(t *testing.T) {
 	if c, ok := s.NextAvailable(); ok {
 		t.Errorf("%s is cooled", c.Name)
 	}
-	if c := next(t, s); c.Name != "b" || c.Group != pool.Cooling {
+	if c := next(t, s); c.Name != "b" || c.Group != pool.CoolingDown {
 		t.Errorf("then chose %+v", c)
 	}
 }

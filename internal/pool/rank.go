@@ -7,8 +7,8 @@ import (
 	"shunt/internal/quota"
 )
 
-// rank places m among the candidates for q: it alone decides whether m may serve at all (SEL-11b), to which group it belongs
-// and what orders it there.
+// rank places m among the candidates for q. It alone decides whether m may serve at all (SEL-11b), which group it belongs to and
+// what orders it there.
 func rank(m *Member, q *Query, now time.Time) Ranked {
 	r := Ranked{Member: m}
 	state := m.Health.Quota
@@ -19,7 +19,7 @@ func rank(m *Member, q *Query, now time.Time) Ranked {
 	}
 	priority := int64(m.Priority)
 	if until, cause := m.Health.CooledUntil(q.Scope, now); !until.IsZero() {
-		r.Group, r.tier = Cooling, coolingTier
+		r.Group, r.tier = CoolingDown, coolingTier
 		switch {
 		case cause.isFault():
 			r.tier = faultTier
@@ -58,7 +58,8 @@ func rank(m *Member, q *Query, now time.Time) Ranked {
 	return r
 }
 
-// avoids reports whether the identity's pace alone keeps the request away: not a warm session that it serves (STR-5).
+// avoids reports whether the identity counts as near because of its pace alone. It does not for a warm session that it
+// serves (STR-5).
 func (q *Query) avoids(m *Member, state *quota.State, now time.Time) bool {
 	return q.Policy.AvoidBurnRate && !(m.Key == q.Last && q.warm(now)) && m.Health.overPace(state, q.Scope, m.Soft, now)
 }
@@ -68,8 +69,8 @@ func (q *Query) warm(now time.Time) bool {
 	return !q.Since.IsZero() && now.Sub(q.Since) <= q.Policy.cacheTTL()
 }
 
-// headroom returns what orders the identity in its group with a plan, in seconds: among near ones, the headroom to the hard
-// threshold, since they have none to the soft ones (SEL-21, STR-5). Its state is expired.
+// headroom returns what orders the identity in its group with a plan, in seconds. For near ones this is the headroom to the hard
+// threshold, since they have none to the soft ones (SEL-21, STR-5). The state must be expired.
 func (m *Member) headroom(state *quota.State, g Group, q *Query, now time.Time) float64 {
 	limits := m.Soft
 	if hard := q.Policy.hard(); g == Near && q.Policy.Planned {
@@ -78,7 +79,7 @@ func (m *Member) headroom(state *quota.State, g Group, q *Query, now time.Time) 
 	return state.Headroom(q.Scope, limits, now)
 }
 
-// excluded is what keeps an identity out of the list (SEL-11), zero if nothing does. Its state is expired.
+// excluded returns the tier of an identity that is out of the list (SEL-11), zero if it is not. The state must be expired.
 func (m *Member) excluded(state *quota.State, scope quota.Scope) tier {
 	switch {
 	case m.Disabled:
@@ -92,7 +93,7 @@ func (m *Member) excluded(state *quota.State, scope quota.Scope) tier {
 	return 0
 }
 
-// cappedUntil is when the identity is below its caps again by itself (CAP-4); zero if it is.
+// cappedUntil returns when the identity will be below its caps without intervention (CAP-4); zero if it already is.
 func (m *Member) cappedUntil(scope quota.Scope, now time.Time) time.Time {
 	state := m.Health.Quota
 	state.Expire(now)
@@ -100,7 +101,7 @@ func (m *Member) cappedUntil(scope quota.Scope, now time.Time) time.Time {
 	return until
 }
 
-// descending maps numbers, infinite ones included, so that the greatest comes first.
+// descending maps numbers, including infinities, so that the greatest comes first.
 func descending(f float64) int64 {
 	bits := int64(math.Float64bits(-f))
 	return bits ^ bits>>63&math.MaxInt64

@@ -73,7 +73,7 @@ func playRamp(t *rapid.T) {
 				break
 			}
 			admitted := slices.IndexFunc(explained.Places, func(p Place) bool { return !p.Denied && p.Group < NoLogin })
-			last := slices.IndexFunc(explained.Places, func(p Place) bool { return p.Group == Cooling }) - 1
+			last := slices.IndexFunc(explained.Places, func(p Place) bool { return p.Group == CoolingDown }) - 1
 			if last == -2 {
 				last = len(explained.Places) - 1
 			}
@@ -145,7 +145,7 @@ func playRequests(t *rapid.T) {
 				}
 				break
 			}
-			if c.Group == Cooling {
+			if c.Group == CoolingDown {
 				cooled++
 			}
 			if cooled > cooledTries {

@@ -155,7 +155,7 @@ func TestSnapshotOfScopes(t *testing.T) {
 		p.Observe(accounts[0].Key, o)
 		all := p.Snapshot()
 		want := []pool.ScopeStatus{
-			{Scope: big, Group: pool.Cooling, Cooldown: 30 * time.Minute, Cause: pool.Cause{Event: pool.ScopeRejected, Scope: big}},
+			{Scope: big, Group: pool.CoolingDown, Cooldown: 30 * time.Minute, Cause: pool.Cause{Event: pool.ScopeRejected, Scope: big}},
 			{Scope: fast, Group: pool.Out, CappedUntil: time.Now().Add(20 * time.Minute)},
 		}
 		if a := all[0]; !slices.Equal(a.Scopes, want) || a.In(fast) != want[1] || a.Group != pool.Free || !a.Available {

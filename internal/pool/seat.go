@@ -10,26 +10,26 @@ import (
 // sessionLimit bounds how many sessions a pool remembers, least recently used first out (SEL-30).
 const sessionLimit = 100_000
 
-// memory is what is kept of a session.
+// memory is what the pool remembers of a session.
 type memory struct {
 	seats         []seat // one for each scope that it has used, see [memory.seat]
 	moved, warned bool   // ever (SEL-31)
-	// advised served a request with an advisor last, in the place of the seat. The next such request follows it, so that
+	// advised last served a request in place of the seat, for the sake of its tools. The next such request follows it, so that
 	// a conversation does not change its account with every turn (SEL-2b, SEL-4b).
 	advised identity.Key
 }
 
-// seat is where a session sits.
+// seat is the account that a session's requests of one scope use.
 type seat struct {
 	scope quota.Scope  // of the requests
-	key   identity.Key // who served it last
-	name  string       // under which name
-	home  uint64       // the seed of what was its home then
-	at    time.Time    // when the request began that it served last; zero = one of another kind, whose cache is of no use
+	key   identity.Key // the identity that last served it
+	name  string       // the account's name
+	home  uint64       // the seed of the session's home then
+	at    time.Time    // when the last request that it served began; zero = one of another scope, whose cache is of no use
 }
 
 // seat returns where requests of a scope were last served, or else where the latest of any other scope was. The scopes are
-// remembered apart because they draw on different windows. With one memory for all, a session whose requests of one scope had
+// remembered separately because they draw on different windows. With one memory for all, a session whose requests of one scope had
 // to leave its home would move back and forth with every other request beside them, and each request would follow the others
 // away from a prompt cache that was its own: no model shares another's.
 func (m *memory) seat(scope quota.Scope) seat {
@@ -64,8 +64,8 @@ type Move struct {
 	Reason   Reason
 }
 
-// Served records that the response of a candidate went to the client, and reports the move of the session if that is one.
-// A detour of this one request changes nothing for the session (SEL-30).
+// Served records that the response of a candidate goes to the client, and returns the move of the session if there is one. A
+// detour of this request alone changes nothing for the session (SEL-30).
 func (s *Selection) Served(c Candidate, detour bool) (Move, bool) {
 	advised := c.Why == Advisor && !detour
 	stays := s.query.Session == 0 || detour || c.Detour && !advised
@@ -95,7 +95,7 @@ func (s *Selection) Served(c Candidate, detour bool) (Move, bool) {
 		m.advised = c.Key
 		return Move{}, false
 	}
-	// Requests of one session run side by side; the first of them to be served there has reported the move.
+	// Requests of one session may run concurrently; the first one that is served there has reported the move.
 	moves := c.move != "" && m.seat(s.query.Scope).key != c.Key
 	own := m.own(s.query.Scope)
 	if own.key == c.Key && own.at.After(c.at) {
@@ -109,7 +109,7 @@ func (s *Selection) Served(c Candidate, detour bool) (Move, bool) {
 	return Move{From: s.from, To: c.Name, Reason: c.move}, true
 }
 
-// Moved reports whether the session has ever moved and nobody was warned of it (SEL-31).
+// Moved reports whether the session has ever moved and there was no warning yet (SEL-31).
 func (s *Selection) Moved() bool {
 	r := s.pool.registry
 	r.mu.Lock()
@@ -118,7 +118,7 @@ func (s *Selection) Moved() bool {
 	return known && m.moved && !m.warned
 }
 
-// WarnMoved is Moved, and takes the warning as given: it is true once in the life of a session.
+// WarnMoved is like Moved, and records the warning: it returns true once for each session.
 func (s *Selection) WarnMoved() bool {
 	r := s.pool.registry
 	r.mu.Lock()
@@ -131,7 +131,7 @@ func (s *Selection) WarnMoved() bool {
 	return true
 }
 
-// leaving says why the session does not stay where it sits, judged by the state at the time of the choice.
+// leaving returns why the session leaves its seat, as of the time of the choice.
 func (s *Selection) leaving(best *Ranked, now time.Time) Reason {
 	var last *Member
 	for i := range s.members {
@@ -144,8 +144,8 @@ func (s *Selection) leaving(best *Ranked, now time.Time) Reason {
 		return PoolChanged
 	case best.tier == stickyTier && best.Member.seed == s.oldHome:
 		return Returned
-	case best.tier == stickyTier: // its home is another than it was
+	case best.tier == stickyTier: // its home has changed
 		return PoolChanged
 	}
-	return s.against(last, now)
+	return s.obstacle(last, now)
 }

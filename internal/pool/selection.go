@@ -8,23 +8,24 @@ import (
 	"shunt/internal/quota"
 )
 
-// Selection is the decisions for one request. It belongs to one goroutine.
+// Selection makes the decisions for one request. It belongs to one goroutine.
 type Selection struct {
 	pool    *Pool
-	members []Member // those of the moment the request began
+	members []Member // as of when the request began
 	query   Query
-	from    string         // the name of who last served the session: of query.Last
-	oldHome uint64         // the seed of what was the session's home then
-	denied  []identity.Key // whom their ramps kept from being tried so far
-	current *Health        // who was chosen last
-	slot    *Health        // who counts this request among those it has in hand
-	verdict Verdict        // why the last Next found nobody
-	waited  time.Duration  // for a slot, in all
-	cooled  int            // how many of those that were tried were cooled
+	from    string         // the name of query.Last
+	oldHome uint64         // the seed of the session's home when query.Last served it
+	denied  []identity.Key // those whose ramps have not admitted the request so far
+	current *Health        // of the identity that was chosen last
+	slot    *Health        // of the identity that counts this request as in flight
+	verdict Verdict        // why the last Next found no identity
+	waited  time.Duration  // for a slot, in total
+	cooled  int            // how many of those that were tried were cooling down
 	doubts  []doubt        // failures that may be the fault of this request
 }
 
-// cooledTries is how many cooled identities a request tries: fifty exhausted accounts cost two requests, not fifty (FO-15).
+// cooledTries is how many identities that cool down a request tries: fifty exhausted accounts cost two requests, not
+// fifty (FO-15).
 const cooledTries = 2
 
 // Candidate is an identity chosen for an attempt.
@@ -34,16 +35,16 @@ type Candidate struct {
 	Group Group
 	// Why is Sticky, RoundRobin or LastServed, else the reason why the preferred identity was not the choice.
 	Why Reason
-	// Detour is set if a better candidate was passed over for the sake of this one request (Ramp, Advisor): if this one
-	// serves, the session stays where it was all the same.
+	// Detour is set if a better candidate was passed over for this request alone (Ramp, Advisor): even if this one serves,
+	// the session stays where it was.
 	Detour bool
 
 	home uint64
 	at   time.Time // of the choice
-	move Reason    // why the session leaves its seat for this candidate; empty if it does not
+	move Reason    // why the session moves to this candidate; empty if it does not
 }
 
-// Begin starts the decisions for a request. Without a session it takes the next turn, once for all its attempts.
+// Begin starts the decisions for a request. A request without a session takes the next turn, once for all its attempts.
 func (p *Pool) Begin(req Request) *Selection { return p.begin(req, &p.lineup) }
 
 func (p *Pool) begin(req Request, among *lineup) *Selection {
@@ -56,7 +57,7 @@ func (p *Pool) begin(req Request, among *lineup) *Selection {
 	return s
 }
 
-// selection is a request's beginning as things stand; it changes nothing.
+// selection returns what a request would begin with now; it changes nothing.
 func (p *Pool) selection(req Request, among *lineup) *Selection {
 	s := &Selection{pool: p, members: among.members, query: Query{Request: req, Policy: among.policy, Turn: p.turn}}
 	if req.Session != 0 {
@@ -69,8 +70,8 @@ func (p *Pool) selection(req Request, among *lineup) *Selection {
 	return s
 }
 
-// NextAvailable is like [Selection.Next], but not ok if only cooled ones are left, or ones that need a login: to try
-// those would be a wasted round trip (SEL-8b).
+// NextAvailable is like [Selection.Next], but not ok if all that are left cool down or need a login: to try those would be a
+// wasted round trip (SEL-8b).
 func (s *Selection) NextAvailable() (Candidate, bool) {
 	r := s.pool.registry
 	r.mu.Lock()
@@ -78,71 +79,71 @@ func (s *Selection) NextAvailable() (Candidate, bool) {
 	now := r.clock.Now()
 	s.release(now)
 	c, found := s.choose(OverHard, false, now)
-	return c, found == someone
+	return c, found == chosen
 }
 
-// found is the result of a choice.
+// found is the result of a search for an identity.
 type found uint8
 
 const (
-	full    found = iota // the ramps of all available ones admit no more requests
-	nobody               // is left
-	someone              // was chosen
+	full   found = iota // the ramps of all available ones admit no more requests
+	none                // none is left
+	chosen              // one was chosen
 )
 
-// choose takes the best candidate whose group is no worse than the given one. If patient, none is taken over its
-// allowance.
-func (s *Selection) choose(worst Group, patient bool, now time.Time) (Candidate, found) {
+// choose takes the best candidate whose group is at least as good as worst. If wait is set, it takes none over its allowance,
+// because the request can wait for a slot.
+func (s *Selection) choose(worst Group, wait bool, now time.Time) (Candidate, found) {
 	if s.cooled == cooledTries {
 		worst = min(worst, NoLogin)
 	}
-	chosen, found := s.best(worst, patient, now)
-	if found != someone {
+	best, found := s.best(worst, wait, now)
+	if found != chosen {
 		return Candidate{}, found
 	}
-	c := s.candidate(&chosen, now)
+	c := s.candidate(&best, now)
 	s.query.Tried = append(s.query.Tried, c.Key)
-	if c.Group == Cooling {
+	if c.Group == CoolingDown {
 		s.cooled++
 	}
 	if s.current != nil {
 		s.current.Rotations++
 	}
-	s.current = chosen.Member.Health
+	s.current = best.Member.Health
 	s.current.Requests++
 	s.current.LastUsed = now
 	s.release(now)
 	s.take(s.current, now)
-	return c, someone
+	return c, chosen
 }
 
-// choice is a candidate and how it came to be one.
+// choice is a chosen candidate, with the reasons.
 type choice struct {
 	Ranked
 	home   int    // see [order]
-	passed Reason // why a better one was passed over for this request alone: Ramp or Advisor; empty = none was
+	passed Reason // why a better one was passed over for this request alone: Ramp or Advisor; empty if none was
 }
 
-// best is the first in order whose ramp admits the request, if its group is no worse than the given one.
-func (s *Selection) best(worst Group, patient bool, now time.Time) (choice, found) {
-	if chosen, home, ok := atHome(s.members, &s.query, now); ok && s.admits(&chosen, now) {
-		return choice{chosen, home, ""}, someone
+// best returns the first in order whose ramp admits the request, if its group is at least as good as worst.
+func (s *Selection) best(worst Group, wait bool, now time.Time) (choice, found) {
+	if ranked, home, ok := atHome(s.members, &s.query, now); ok && s.admits(&ranked, now) {
+		return choice{ranked, home, ""}, chosen
 	}
 	r := s.pool.registry
 	var home int
-	r.ranked, home = standing(r.ranked[:0], s.members, &s.query, now)
+	r.ranked, home = candidates(r.ranked[:0], s.members, &s.query, now)
 	defer clear(r.ranked)
 	if len(r.ranked) == 0 {
 		s.verdict = judge(s.members, &s.query, now)
-		return choice{}, nobody
+		return choice{}, none
 	}
 	bestFirst(r.ranked)
 	if r.ranked[0].Group > worst {
-		return choice{}, nobody
+		return choice{}, none
 	}
 	at, last := s.admitted(r.ranked, now)
 	switch {
-	case at < 0 && patient:
+	case at < 0 && wait:
 		return choice{}, full
 	case at < 0:
 		at = last
@@ -154,10 +155,10 @@ func (s *Selection) best(worst Group, patient bool, now time.Time) (choice, foun
 	case !c.behind && slices.ContainsFunc(r.ranked, func(r Ranked) bool { return r.behind && r.leads() }):
 		c.passed = Advisor
 	}
-	return c, someone
+	return c, chosen
 }
 
-// bestFirst swaps the best candidate to the front: mostly it is taken, and nobody asks for the order of the others.
+// bestFirst swaps the best candidate to the front. Usually that one is taken, and the order of the others does not matter.
 func bestFirst(ranked []Ranked) {
 	best := 0
 	for i := range ranked {
@@ -168,9 +169,9 @@ func bestFirst(ranked []Ranked) {
 	ranked[0], ranked[best] = ranked[best], ranked[0]
 }
 
-// admitted is the place of the first available candidate whose ramp admits the request, and that of the last available
-// one; -1 if none does (RMP-2). Those that do not are passed over until the others have been tried. No ramp keeps a
-// request from a candidate that is not available.
+// admitted returns the index of the first available candidate whose ramp admits the request, and that of the last available
+// one; -1 if there is none (RMP-2). Those whose ramps do not are passed over until the others have been tried. A candidate that
+// is not available has no ramp.
 func (s *Selection) admitted(ranked []Ranked, now time.Time) (at, last int) {
 	if ranked[0].Group > OverHard || s.admits(&ranked[0], now) {
 		return 0, 0
@@ -217,7 +218,7 @@ func (s *Selection) candidate(chosen *choice, now time.Time) Candidate {
 	case c.Detour:
 		c.Why = chosen.passed
 	case c.Why == "":
-		c.Why = s.against(home, now)
+		c.Why = s.obstacle(home, now)
 	}
 	if !s.query.Last.IsZero() && s.query.Last != c.Key {
 		c.move = s.leaving(&chosen.Ranked, now)
@@ -225,7 +226,7 @@ func (s *Selection) candidate(chosen *choice, now time.Time) Candidate {
 	return c
 }
 
-// Resume counts the request among those of a candidate that gets it once more, after others were looked for.
+// Resume counts the request as in flight at a candidate that gets it once more, after a search for another.
 func (s *Selection) Resume(c Candidate) {
 	r := s.pool.registry
 	r.mu.Lock()
@@ -235,7 +236,7 @@ func (s *Selection) Resume(c Candidate) {
 	s.take(r.healthOf(c.Key), now)
 }
 
-// Release says that the identity has the request in hand no more (RMP-3). It may be called more than once.
+// Release ends the request's time in flight at the identity (RMP-3). It may be called more than once.
 func (s *Selection) Release() {
 	r := s.pool.registry
 	r.mu.Lock()
@@ -256,15 +257,15 @@ func (s *Selection) release(now time.Time) {
 	}
 }
 
-// against says what keeps an identity from being used for this request.
-func (s *Selection) against(m *Member, now time.Time) Reason {
+// obstacle returns what keeps an identity from serving this request; empty if nothing does.
+func (s *Selection) obstacle(m *Member, now time.Time) Reason {
 	if s.query.tried(m) {
 		return Failover
 	}
 	switch r := rank(m, &s.query, now); r.Group {
 	case Out:
 		return r.Why()
-	case Cooling:
+	case CoolingDown:
 		return Cooled
 	case NoLogin:
 		return NeedsLogin
@@ -274,9 +275,9 @@ func (s *Selection) against(m *Member, now time.Time) Reason {
 	return ""
 }
 
-// Observe takes in the outcome of this request's attempt at a candidate, as [Pool.Observe] does. But a failure that may be
-// the fault of the request or of the service is held against the account for a moment only, until another account serves
-// this same request (FO-0c, SEL-8b).
+// Observe updates a candidate after this request's attempt, as [Pool.Observe] does. But an account cools down only briefly for a
+// failure that may be the fault of the request or of the service, until another account serves the same request (FO-0c,
+// SEL-8b).
 func (s *Selection) Observe(c Candidate, o Outcome) {
 	s.pool.update(c.Key, func(h *Health, soft quota.Thresholds, now time.Time) {
 		doubtful := h.doubts(o.Event)
@@ -290,13 +291,13 @@ func (s *Selection) Observe(c Candidate, o Outcome) {
 	})
 }
 
-// Verdict says why no identity was in the list: how many are out of it for which reason. All zero: there are none.
+// Verdict is why the list was empty: how many identities are out of it for each reason. All zero means that there are none.
 type Verdict struct {
 	Disabled, Paused, Capped int
-	Eligible                 time.Time // when the first of the capped comes back (CAP-4); zero without one
+	Eligible                 time.Time // when the first of the capped ones may serve again (CAP-4); zero if none is capped
 }
 
-// Verdict is why the last Next found nobody.
+// Verdict returns why the last Next found no identity.
 func (s *Selection) Verdict() Verdict { return s.verdict }
 
 func judge(members []Member, q *Query, now time.Time) (v Verdict) {

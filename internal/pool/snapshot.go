@@ -12,7 +12,7 @@ type Status struct {
 	Aliases   []string    // the names of all its entries in listed order, if it has more than one (ID-2b)
 	Quota     quota.State // as of now
 	Paused    bool
-	Available bool    // for a request without a scope: selectable and not cooled
+	Available bool    // for a request without a scope: selectable and not cooling down
 	NearQuota bool    // for such a request
 	Headroom  float64 // for such a request, in seconds; may be infinite (SEL-21)
 	// NeedsLogin is set if its credential was rejected and has not changed since (SEL-8b), whether or not the cooldown
@@ -32,8 +32,8 @@ type Status struct {
 type ScopeStatus struct {
 	Scope       quota.Scope
 	Group       Group
-	CappedUntil time.Time     // when its caps let it serve again; zero = now (CAP-3)
-	Cooldown    time.Duration // what is left of it, for a scope never less than without one; zero = not cooled
+	CappedUntil time.Time     // when its caps allow it to serve again; zero = now (CAP-3)
+	Cooldown    time.Duration // time left, for a scope never less than without one; zero = does not cool down
 	Cause       Cause
 }
 
