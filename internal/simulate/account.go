@@ -8,10 +8,10 @@ import (
 	"shunt/internal/family/claude"
 )
 
-// sizes are what the windows of a plan of size 1 hold, in units.
+// sizes are the sizes of the windows of a plan of size 1, in units.
 var sizes = [claude.WindowCount]float64{claude.FiveHour: 1.5e6, claude.SevenDay: 15e6, claude.Fable: 6e6}
 
-// account is one account of the provider as the run finds it.
+// account is one account of the provider at the beginning of the run.
 type account struct {
 	name    string
 	windows [claude.WindowCount]limit
@@ -22,7 +22,7 @@ type limit struct {
 	length time.Duration
 	size   float64       // units
 	used   float64       // when the run begins
-	reset  time.Duration // the first one, after the run's begin
+	reset  time.Duration // the first one, after the beginning of the run
 }
 
 // newAccounts makes accounts, their plans multiplied by scale, whose windows reset at whole hours of their own. Nothing of them
@@ -40,10 +40,10 @@ func newAccounts(plans []float64, scale float64, rng *rand.Rand) []account {
 	return accounts
 }
 
-// elapsed is the fraction of the window that has passed when the run begins.
+// elapsed returns the fraction of the window that has passed when the run begins.
 func (l *limit) elapsed() float64 { return 1 - l.reset.Hours()/l.length.Hours() }
 
-// began is when the instance of the window that holds at began; before 0 for the first one.
+// began returns when the instance of the window that contains at began; before 0 for the first one.
 func (l *limit) began(at time.Duration) time.Duration {
 	before := l.reset - l.length
 	return before + (at-before)/l.length*l.length

@@ -7,27 +7,28 @@ import (
 	"shunt/internal/family/claude"
 )
 
-// slot is the grain of the bound. Windows reset at whole hours, so that each hour lies in one instance of each window.
+// slot is the resolution of the bound. Windows reset at whole hours, so each hour is within one instance of each window.
 const slot = time.Hour
 
-// pricing finds the upper bound: the most work, in units, that any policy could serve with full knowledge of what comes.
+// pricing finds the upper bound: the most work, in units, that any policy could serve with full knowledge of the
+// future.
 //
-// The bound is the value of a relaxation: turns may be split at will between accounts, and a conversation costs no more wherever it
-// goes. What is left to obey is that an account's windows hold what they hold. Take a window from any hour on until it
-// resets. If any turn is served there, then up to the last of them the account had used less than the window's size, of
-// which others had used at least what they had used when that hour began; so all of the turns served in the whole window
-// make up no more than the rest, plus the one turn that may pass the limit. That holds for the turns from that hour on all
-// the more:
+// The bound is the value of a relaxation: turns may be split between accounts, and a conversation costs the same on every
+// account. The remaining constraint is the size of each account's windows. Take a window from any hour until it resets. If any
+// turn is served in that time, then before the last of them the account had used less than the window's size, and others had
+// used at least what they had used when that hour began. So all turns that are served in the whole window amount to no more than
+// the rest, plus the one turn that may exceed the limit. This also holds for the turns from that hour on:
 //
 //	work served in the window from hour h on <= size - used by others before h + largest turn
 //
-// (Of a week it is enough to say so at its begin and at each midnight.) These are linear constraints, and by linear duality every choice of prices bounds the optimum: give each of them a price
-// p >= 0 per unit, let the price of an account at an hour be the sum of the prices that hold there, and let every hour buy
-// its turns where they are cheapest, if that is less than what they are worth, 1. Then
+// (For a week, the constraints at its beginning and at each midnight suffice.) These are linear constraints, and by linear
+// duality every choice of prices bounds the optimum: give each of them a price p >= 0 per unit, let the price of an account at an
+// hour be the sum of the prices that apply there, and let every hour buy its turns where they are cheapest, if that is less than
+// their value, 1. Then
 //
 //	work served <= sum of p * right side + sum over turns of work * max(0, 1 - cheapest price)
 //
-// whatever the prices, which are found by descent and need not be the best ones for the bound to hold.
+// for any prices. Descent finds good ones; the bound holds even if they are not the best.
 type pricing struct {
 	work   [2][]float64 // by class (Fable or not) and slot
 	limits []*priced
@@ -43,14 +44,14 @@ type priced struct {
 	account int
 	window  int
 	first   []bool    // by slot: an instance begins
-	stands  []bool    // by slot: there is a constraint from there on
+	binds   []bool    // by slot: there is a constraint from there on
 	room    []float64 // by slot: its right side
 	price   []float64 // by slot: of that constraint, 0 where there is none
 
 	mean, spread []float64 // of the slopes of the descent
 }
 
-// bound is the least that the prices on the way give.
+// bound returns the least bound among the prices of the descent.
 func bound(w *workload) float64 {
 	p := newPricing(w)
 	best := math.Inf(1)
@@ -95,7 +96,7 @@ func newPriced(w *workload, account int, window int, largest []float64) *priced 
 	n := len(largest)
 	c := &priced{
 		account: account, window: window,
-		first: make([]bool, n), stands: make([]bool, n), room: make([]float64, n), price: make([]float64, n),
+		first: make([]bool, n), binds: make([]bool, n), room: make([]float64, n), price: make([]float64, n),
 		mean: make([]float64, n), spread: make([]float64, n),
 	}
 	l := w.accounts[account].windows[window]
@@ -119,7 +120,7 @@ func newPriced(w *workload, account int, window int, largest []float64) *priced 
 		}
 		c.first[k] = true
 		for ; k < end; k++ {
-			c.stands[k] = c.first[k] || window == claude.FiveHour || k%24 == 0
+			c.binds[k] = c.first[k] || window == claude.FiveHour || k%24 == 0
 			c.room[k] = max(0, l.size-used) + turn
 			used += others[k]
 		}
@@ -127,7 +128,7 @@ func newPriced(w *workload, account int, window int, largest []float64) *priced 
 	return c
 }
 
-// sum makes the prices of the accounts from those of the constraints: a constraint's price holds from its slot until the
+// sum computes the prices of the accounts from those of the constraints: a constraint's price applies from its slot until the
 // window resets.
 func (p *pricing) sum() {
 	for i := range p.price {
@@ -150,7 +151,7 @@ func (p *pricing) sum() {
 	}
 }
 
-// value is the bound that the present prices give.
+// value returns the bound that the current prices give.
 func (p *pricing) value() float64 {
 	p.sum()
 	var total float64

@@ -50,7 +50,7 @@ func TestFewSessionsMove(t *testing.T) {
 	w := synthesize(o)
 	var turns Result
 	ours := playPlanned(o, w)
-	newRun(w, o, &roundRobin{rests: newRests(len(w.accounts))}, &turns).play()
+	newRun(w, o, &roundRobin{cooldowns: newCooldowns(len(w.accounts))}, &turns).play()
 	if 4*ours.SessionsMoved > turns.SessionsMoved || ours.SessionsMoved == 0 {
 		t.Errorf("%s moves %d sessions, %s %d", Planned, ours.SessionsMoved, RoundRobin, turns.SessionsMoved)
 	}

@@ -9,34 +9,34 @@ import (
 	"shunt/internal/pool"
 )
 
-// Result is what became of the workload under one policy. Amounts are units.
+// Result is the outcome of the workload under one policy. Amounts are in units.
 type Result struct {
 	Policy string `json:"policy"`
 
 	Turns     int `json:"turns"`
 	Answered  int `json:"answered"`
-	Limited   int `json:"quota_429"`           // turns that the client saw refused for quota
-	Avoidable int `json:"quota_429_avoidable"` // of those, while some account could have served
-	Refusals  int `json:"upstream_429"`        // attempts that were refused, most of them unseen by the client
+	Limited   int `json:"quota_429"`           // turns that were refused to the client for quota
+	Avoidable int `json:"quota_429_avoidable"` // of those, while another account could have served
+	Refusals  int `json:"upstream_429"`        // attempts that were refused, most of them without the client noticing
 
 	Served  float64 `json:"work_served"`
 	Refused float64 `json:"work_refused"`
 	OfBound float64 `json:"served_of_bound"`  // fraction
-	Spent   float64 `json:"quota_spent"`      // by the turns that were answered
-	Expired float64 `json:"quota_expired"`    // unused, although turns were refused while it was there
+	Spent   float64 `json:"quota_spent"`      // by the turns that were served
+	Expired float64 `json:"quota_expired"`    // unused, although turns were refused while it was available
 	Wasted  float64 `json:"expired_of_bound"` // the same, as a fraction
 
 	Moves           int     `json:"moves"`
 	MovesPer1000    float64 `json:"moves_per_1000_turns"`
 	SessionsMoved   int     `json:"sessions_moved"`
-	CacheLost       float64 `json:"quota_lost_by_moves"` // spent to write what lay in another account's cache
+	CacheLost       float64 `json:"quota_lost_by_moves"` // spent to write what was in another account's cache
 	LostOfBound     float64 `json:"lost_of_bound"`
 	CacheLostTokens int64   `json:"tokens_lost_by_moves"`
 
 	Samples []Sample `json:"-"`
 }
 
-// Sample is how things stood at one time of a run.
+// Sample is the state at one time of a run.
 type Sample struct {
 	At          time.Duration
 	Utilization [][claude.WindowCount]float64 // by account
@@ -91,10 +91,10 @@ func compare(o Options, w *workload) Comparison {
 			return x
 		}},
 		{Plain, func(r *Result) *run { return newRun(w, o, newShunt(w, o.Threshold, pool.Policy{}), r) }},
-		{RoundRobin, func(r *Result) *run { return newRun(w, o, &roundRobin{rests: newRests(n)}, r) }},
-		{FillFirst, func(r *Result) *run { return newRun(w, o, &fillFirst{newRests(n)}, r) }},
+		{RoundRobin, func(r *Result) *run { return newRun(w, o, &roundRobin{cooldowns: newCooldowns(n)}, r) }},
+		{FillFirst, func(r *Result) *run { return newRun(w, o, &fillFirst{newCooldowns(n)}, r) }},
 		{StickyOnly, func(r *Result) *run { return newRun(w, o, &stickyOnly{homes: homes(w)}, r) }},
-		{Random, func(r *Result) *run { return newRun(w, o, &anywhere{newRests(n), random(o.Seed, ofPolicy)}, r) }},
+		{Random, func(r *Result) *run { return newRun(w, o, &anywhere{newCooldowns(n), random(o.Seed, ofPolicy)}, r) }},
 	}
 	c.Results = make([]Result, len(runs))
 	var all sync.WaitGroup
@@ -110,7 +110,7 @@ func compare(o Options, w *workload) Comparison {
 	return c
 }
 
-// planned is what the table [server.pool] says with its defaults.
+// planned returns the policy of [server.pool] with its defaults.
 func planned(o Options) pool.Policy {
 	return pool.Policy{Planned: true, AvoidBurnRate: o.BurnRate, ReturnWhenCold: o.WhenCold, CacheTTL: o.Cache.Duration()}
 }
@@ -122,7 +122,7 @@ func (r *Result) relate(bound float64) {
 	}
 }
 
-// Summary says in a sentence what was compared.
+// Summary returns a sentence about what was compared.
 func (c *Comparison) Summary() string {
 	source := fmt.Sprintf("%d days, seed %d", c.Options.Days, c.Options.Seed)
 	if c.Options.Trace != "" {

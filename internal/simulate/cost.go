@@ -19,23 +19,23 @@ const (
 
 // turn is one request of a workload.
 type turn struct {
-	at      time.Duration // after the run's begin
+	at      time.Duration // after the beginning of the run
 	session int32         // index; -1 = none
-	thread  int32         // index of the conversation: the session's own, or one of its sub-agents'
+	thread  int32         // index of the conversation: the session's own or a sub-agent's
 	fable   bool
 	weight  float64 // of the model
-	prompt  int     // tokens, all of the thread's earlier prompt among them
+	prompt  int     // tokens, including all of the thread's earlier prompt
 	output  int     // tokens
-	work    float64 // units: what it costs with the newest prompt of its thread in the cache, if that is young enough
+	work    float64 // units: its cost with the newest prompt of its thread in the cache, if that has not expired
 }
 
-// cost is what the turn costs when that many tokens of its prompt are cached.
+// cost returns what the turn costs when that many tokens of its prompt are cached.
 func (t *turn) cost(cached int) float64 {
 	cached = min(cached, t.prompt)
 	return t.weight * (cacheRead*float64(cached) + cacheWrite*float64(t.prompt-cached) + output*float64(t.output))
 }
 
-// caches are the prompts that accounts keep.
+// caches holds the prompts that accounts keep.
 type caches struct {
 	life     time.Duration
 	accounts int
@@ -51,8 +51,8 @@ func newCaches(life time.Duration, threads, accounts int) *caches {
 	return &caches{life, accounts, make([]prompt, threads*accounts)}
 }
 
-// use is what the account has of the turn's prompt, and how much more of it another account has. The account then has all
-// of it.
+// use returns how many tokens of the turn's prompt the account has, and how many more another account has. The account then has
+// all of them.
 func (c *caches) use(t *turn, account int) (cached, elsewhere int) {
 	of := c.prompts[int(t.thread)*c.accounts:][:c.accounts]
 	for i := range of {

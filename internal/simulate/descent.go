@@ -6,12 +6,13 @@ import (
 	"shunt/internal/family/claude"
 )
 
-// steps are those of the descent. So many come within a few thousandths of the optimum, as a solver of linear programs finds
-// it.
+// steps is the number of steps of the descent. It comes within a few thousandths of the optimum that a linear program solver
+// finds.
 const steps = 300
 
-// descend takes one step towards better prices, and returns the value of those before it. The turns of an hour are bought
-// a little everywhere, the more the cheaper, or not at all: with sharp choices the prices would only oscillate.
+// descend takes one step towards better prices, and returns the value of those before it. Every account gets some
+// of an hour's turns, more the cheaper it is, and some are not bought at all: if only the cheapest got them, the prices would
+// oscillate.
 func (p *pricing) descend(step int) float64 {
 	value := p.value()
 	done := float64(step) / steps
@@ -43,11 +44,11 @@ func (p *pricing) descend(step int) float64 {
 	return value
 }
 
-// How slowly the descent forgets the slopes that it has seen, and their squares.
+// How slowly the descent forgets past slopes and their squares.
 const keepMean, keepSpread = 0.9, 0.99
 
-// descend moves the prices against what is bought beyond the room there is (Adam, with prices kept from becoming
-// negative).
+// descend raises the prices where more is bought than there is room for, and lowers the others (Adam, with prices that cannot
+// become negative).
 func (c *priced) descend(bought [2][]float64, rate, scale float64) {
 	fromHere := 0.0
 	for k := len(c.price) - 1; k >= 0; k-- {
@@ -55,7 +56,7 @@ func (c *priced) descend(bought [2][]float64, rate, scale float64) {
 		if c.window != claude.Fable {
 			fromHere += bought[0][k]
 		}
-		if c.stands[k] {
+		if c.binds[k] {
 			slope := c.room[k] - fromHere
 			c.mean[k] = keepMean*c.mean[k] + (1-keepMean)*slope
 			c.spread[k] = keepSpread*c.spread[k] + (1-keepSpread)*slope*slope

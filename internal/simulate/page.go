@@ -20,19 +20,19 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"width":   func(f float64) string { return fmt.Sprintf("%.1f", 100*min(f, 1)) },
 }).Parse(pageText))
 
-// page is what the template shows.
+// page is the data of the template.
 type page struct {
 	*Comparison
 	Charts []chart
 	Panels []panel
 }
 
-// WritePage writes a comparison as one HTML page with plots, complete in itself.
+// WritePage writes a comparison as one self-contained HTML page with plots.
 func WritePage(w io.Writer, c *Comparison) error {
 	return pageTemplate.Execute(w, page{c, c.charts(), c.panels()})
 }
 
-// charts are what adds up in the course of a run, all policies in one.
+// charts returns a chart of all policies for each amount that grows during a run.
 func (c *Comparison) charts() []chart {
 	of := func(amount func(*Sample) float64) func(*Sample) float64 {
 		return func(s *Sample) float64 { return amount(s) / c.Bound }
@@ -101,7 +101,7 @@ func (c *Comparison) chart(title, note string, scale scale, value func(*Sample) 
 
 func classOfPolicy(i int) string { return fmt.Sprintf("p%d", i) }
 
-// length is the time that the samples span.
+// length returns the time that the samples span.
 func (c *Comparison) length() time.Duration {
 	samples := c.Results[0].Samples
 	return samples[len(samples)-1].At
@@ -185,7 +185,7 @@ type tick struct {
 	Name string
 }
 
-// days are the marks of the time axis, at most about ten with a name.
+// days returns the marks of the time axis, about ten of them with a name.
 func (f *frame) days(length time.Duration) []tick {
 	all := length.Hours() / 24
 	step := max(1, math.Ceil(all/10))

@@ -10,8 +10,8 @@ import (
 // scale is a vertical axis that begins at 0.
 type scale interface {
 	top(highest float64) float64          // where the axis ends
-	at(value, top float64) float64        // the place of a value, from 0 to 1
-	marks(top float64) (values []float64) // what is marked on it
+	at(value, top float64) float64        // the position of a value, from 0 to 1
+	marks(top float64) (values []float64) // the values that are marked
 	name(value float64) string
 }
 
@@ -38,7 +38,7 @@ func (linearScale) marks(top float64) []float64 { return []float64{0, top / 2, t
 
 func (linearScale) name(value float64) string { return fmt.Sprintf("%.3g %%", 100*value) }
 
-// logScale is for counts: 0 stands where 1 would be less a step.
+// logScale is for counts: 0 is one step below 1.
 type logScale struct{}
 
 func (logScale) top(highest float64) float64 {

@@ -1,37 +1,37 @@
-// Package simulate plays one workload against several scheduling policies in virtual time, and compares what became of it
-// (SIM-1). Two of the policies are the scheduler of package pool itself, as the gateway uses it, with and without
-// [server.pool]; the others are what simpler tools do; the last line is a bound that nobody can pass. Nothing sleeps,
-// nothing is sent, and the same options give the same result, to the last bit on one kind of machine.
+// Package simulate plays one workload against several scheduling policies in virtual time and compares the results (SIM-1).
+// Two of the policies are the scheduler of package pool itself, used as the gateway uses it, with and without [server.pool].
+// The others do what simpler tools do. The last line is an upper bound for every policy. Nothing sleeps and nothing is sent. The
+// same options give the same result, to the last bit on one kind of machine.
 //
-// # What is assumed
+// # Assumptions
 //
 // Cost. The unit is one uncached input token of a Sonnet-class model. Reading a token from the prompt cache costs 0.1,
 // writing it 1.25, an output token 5. Opus costs 5/3 of that, Fable twice, Haiku a third. Windows count these units.
 //
-// Windows. An account is a plan of some size; size 1 holds 1.5 million units in five hours, 15 million in a week and
-// 6 million of Fable in a week. Windows follow each other without a gap, begin at whole hours that differ from account
-// to account, and are part-used when the run begins, as if the week so far had gone evenly. A request is admitted while
-// no window that it counts in is full, and then counted whole, so that the last one may pass the limit. Headers tell what
-// was used before the request they answer; a refusal says how long until the last of the full windows resets.
+// Windows. An account is a plan of some size. Size 1 holds 1.5 million units in five hours, 15 million in a week and 6 million
+// of Fable in a week. Windows follow each other without a gap, begin at whole hours that differ from account to account, and are
+// partly used when the run begins, as after a week of even use. A request is admitted while no window that it counts in is full.
+// It is then counted whole, so that the last one may exceed the limit. Headers report what was used before their request; a
+// refusal reports how long until the last of the full windows resets.
 //
 // Cache. An account keeps the prompt of a conversation for a time after its last use (five minutes). Accounts do not
 // share it: a turn on an account that does not have the conversation's newest prompt writes what is missing.
 //
-// Sessions. They arrive mostly in office hours, one in five at any hour; they work in bursts of turns seconds apart with
-// pauses to think between them, start sub-agents that are conversations of their own under the same session, and grow
-// until they are compacted. A refused turn is lost, and the next one comes as it would have come, so that every policy is
-// asked for the same.
+// Sessions. They arrive mostly in office hours, one in five at any hour. They work in bursts of turns seconds apart, with
+// pauses to think between them. They start sub-agents, which are conversations of their own in the same session, and grow until
+// they are compacted. A refused turn is lost, and the next one comes when it would have come anyway, so that every policy gets
+// the same requests.
 //
-// Others. Each account is also used by somebody whom shunt does not see, in sessions of their own. What they use is given:
-// it counts whether the window is full or not.
+// Others. Each account is also used by clients that do not go through shunt, in sessions of their own. Their use is fixed: it
+// counts whether the window is full or not.
 //
-// # What is counted
+// # Measures
 //
-// The work of a turn is what it costs when no turn of its conversation was moved or refused: it depends on the workload
-// alone, not on the policy. Work served is the work of the turns that were answered. Tokens that were written again because
-// a move left the cache behind are quota burnt, and no work.
+// The work of a turn is what it costs when no turn of its conversation was moved or refused. It depends on the workload
+// alone, not on the policy. Work served is the work of the turns that were served. Tokens that were written again because a move
+// left the cache behind use quota and are not work.
 //
-// The upper bound is what a linear program says that the windows could have served at most: bound.go says why.
+// The upper bound is the most that the windows could have served according to a linear program; bound.go gives the reason.
 package simulate
 
 import (
@@ -46,14 +46,14 @@ import (
 type Options struct {
 	Seed   uint64    `json:"seed"`
 	Days   int       `json:"days"`            // of a synthetic workload
-	Plans  []float64 `json:"plans"`           // an account each, the size of its plan
-	Demand float64   `json:"demand"`          // work asked for, a fraction of what the weekly windows hold for it
-	Others float64   `json:"others"`          // what others use of the weekly windows, a fraction of them in the mean
+	Plans  []float64 `json:"plans"`           // for each account, the size of its plan
+	Demand float64   `json:"demand"`          // work requested, as a fraction of what the weekly windows hold for it
+	Others float64   `json:"others"`          // what others use of the weekly windows, as a fraction on average
 	Fable  float64   `json:"fable"`           // fraction of the sessions that use a Fable model
 	Cache  Seconds   `json:"cache_seconds"`   // how long a prompt stays cached after its last use
-	Trace  string    `json:"trace,omitempty"` // what the name of a replayed log is
+	Trace  string    `json:"trace,omitempty"` // the name of a replayed log
 
-	// Of shunt with [server.pool]: usage_refresh_seconds (0 = off), burn_rate_avoidance, and return_home = "when_cold".
+	// Settings of shunt with [server.pool]: usage_refresh_seconds (0 = off), burn_rate_avoidance, and return_home = "when_cold".
 	Poll     Seconds `json:"usage_refresh_seconds"`
 	BurnRate bool    `json:"burn_rate_avoidance"`
 	WhenCold bool    `json:"return_home_when_cold"`
@@ -64,7 +64,7 @@ type Options struct {
 // Seconds is a number of seconds.
 type Seconds int
 
-// Duration is the same as a duration.
+// Duration returns s as a duration.
 func (s Seconds) Duration() time.Duration { return time.Duration(s) * time.Second }
 
 // Defaults are the options of `shunt simulate` without flags.
@@ -75,7 +75,7 @@ func Defaults() Options {
 	}
 }
 
-// The most that a comparison may be asked for, so that it ends and fits into memory.
+// The limits of a comparison, so that it ends and fits into memory.
 const (
 	mostAccounts = 64
 	mostDays     = 365
@@ -84,10 +84,10 @@ const (
 	mostTurns    = 10e6
 )
 
-// usualTurn is the work of a turn of a synthetic workload, about.
+// usualTurn is about the work of a turn of a synthetic workload.
 const usualTurn = 17e3
 
-// Check reports what makes the options unusable. Conditions are written so that NaN fails.
+// Check returns an error if the options are not valid. Conditions are written so that NaN fails.
 func (o *Options) Check() error {
 	fraction := func(f float64) bool { return f >= 0 && f < 1 }
 	switch {

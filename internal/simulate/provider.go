@@ -8,14 +8,14 @@ import (
 	"shunt/internal/quota"
 )
 
-// provider is the quota of the accounts while a run lasts.
+// provider is the quota of the accounts during a run.
 type provider struct {
 	start    time.Time
 	accounts []ledger
 	reset    time.Duration // the next one of any window
 }
 
-// ledger is what was used of one account.
+// ledger is the use of one account.
 type ledger struct {
 	windows [claude.WindowCount]meter
 }
@@ -25,7 +25,7 @@ type meter struct {
 	closed func(unused float64) // called when the window resets
 }
 
-// answer is what the provider says to one request.
+// answer is the provider's response to one request.
 type answer struct {
 	served bool
 	signal quota.Signal
@@ -44,7 +44,7 @@ func newProvider(start time.Time, accounts []account) *provider {
 	return p
 }
 
-// advance resets the windows whose time has come.
+// advance resets the windows that are due.
 func (p *provider) advance(now time.Duration) {
 	if now < p.reset {
 		return
@@ -65,7 +65,7 @@ func (p *provider) advance(now time.Duration) {
 	}
 }
 
-// full are the windows that refuse a request.
+// full returns the windows that refuse a request.
 func (l *ledger) full(fable bool) quota.Set {
 	var full quota.Set
 	for w := range l.windows {
@@ -85,7 +85,7 @@ func (l *ledger) charge(units float64, fable bool) {
 	}
 }
 
-// ask has an account answer a request. What is served is counted by the caller.
+// ask sends a request to an account. The caller charges what is served.
 func (p *provider) ask(account int, fable bool, now time.Duration) answer {
 	l := &p.accounts[account]
 	a := answer{full: l.full(fable)}
@@ -106,7 +106,7 @@ func (p *provider) ask(account int, fable bool, now time.Duration) answer {
 	return a
 }
 
-// usage is what the usage endpoint says about an account.
+// usage returns the response of the usage endpoint for an account.
 func (p *provider) usage(account int) quota.Usage {
 	var u quota.Usage
 	for w := range p.accounts[account].windows {

@@ -10,7 +10,7 @@ import (
 type run struct {
 	*workload
 	scheduler scheduler
-	poller    *shunt // nil = nobody polls
+	poller    *shunt // nil = no polls
 	every     time.Duration
 	provider  *provider
 	caches    *caches
@@ -27,7 +27,7 @@ type run struct {
 // mostSamples is how many points a plot has at most.
 const mostSamples = 720
 
-// sampling is the distance of the points: whole hours.
+// sampling returns the interval of the points, in whole hours.
 func (w *workload) sampling() time.Duration {
 	return time.Hour * ((w.length/time.Hour + mostSamples - 1) / mostSamples)
 }
@@ -47,7 +47,7 @@ func newRun(w *workload, o Options, s scheduler, r *Result) *run {
 	return x
 }
 
-// poll has s asked for the usage of the accounts, one after the other, each once in an interval.
+// poll makes s poll the usage of the accounts in turn, each once in an interval.
 func (x *run) poll(s *shunt, every time.Duration) {
 	x.poller, x.every = s, every
 	for i := range x.accounts {
@@ -67,7 +67,7 @@ func (x *run) play() {
 	x.result.Expired = x.waste.total
 }
 
-// advance lets happen what happens by itself until then, in the order of time.
+// advance plays the events before that time other than turns, in order of time.
 func (x *run) advance(until time.Duration) {
 	for {
 		next, event := until, func() {}
@@ -101,7 +101,7 @@ func (x *run) askUsage(account int) {
 	x.nextPoll[account] += x.every
 }
 
-// turn has the policy find an account for a turn, and counts what came of it.
+// turn plays a turn on the accounts that the policy chooses, and counts the result.
 func (x *run) turn(t *turn) {
 	r := x.result
 	r.Turns++

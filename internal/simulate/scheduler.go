@@ -7,36 +7,39 @@ import (
 	"shunt/internal/family/claude"
 )
 
-// scheduler is a policy at work: it names accounts for one turn after the other.
+// scheduler is a policy: it chooses accounts for one turn after the other.
 type scheduler interface {
 	// begin starts a turn.
 	begin(t *turn, now time.Duration)
-	// next is the account that the turn is to be tried on; not ok if the client gets a 429 now.
+	// next returns the account to try; not ok if the client gets a 429 now.
 	next() (account int, ok bool)
-	// observe tells what the account that next named has answered.
+	// observe records the response of the account that next returned.
 	observe(account int, a *answer)
 }
 
-// The simple policies know quota from refusals alone. They have a better floor than the tools that use them: a refused account
-// rests until just when it can serve again, Fable and all else apart, and the request goes to the next one.
-type rests struct {
+// cooldowns is the part that the simple policies share. They know quota from refusals alone. They are better than the tools that
+// use them: an account that refuses cools down exactly until it can serve again, for Fable and for other models separately, and
+// the request goes to the next one.
+type cooldowns struct {
 	until [][2]time.Duration // by account: for other requests, for Fable
 	now   time.Duration
 	fable int
 	tried uint64 // by this turn, a bit an account
 }
 
-func newRests(accounts int) rests { return rests{until: make([][2]time.Duration, accounts)} }
+func newCooldowns(accounts int) cooldowns {
+	return cooldowns{until: make([][2]time.Duration, accounts)}
+}
 
-func (r *rests) begin(t *turn, now time.Duration) {
+func (r *cooldowns) begin(t *turn, now time.Duration) {
 	r.now, r.fable, r.tried = now, 0, 0
 	if t.fable {
 		r.fable = 1
 	}
 }
 
-// usable reports whether an account may be tried, and takes it as tried if so.
-func (r *rests) usable(account int) bool {
+// usable reports whether an account may be tried, and if so, marks it as tried.
+func (r *cooldowns) usable(account int) bool {
 	if r.tried>>account&1 == 1 || r.until[account][r.fable] > r.now {
 		return false
 	}
@@ -44,7 +47,7 @@ func (r *rests) usable(account int) bool {
 	return true
 }
 
-func (r *rests) observe(account int, a *answer) {
+func (r *cooldowns) observe(account int, a *answer) {
 	for w := range claude.WindowCount {
 		if a.full.Has(w) {
 			until := &r.until[account]
@@ -58,7 +61,7 @@ func (r *rests) observe(account int, a *answer) {
 
 // roundRobin gives each request to the next account.
 type roundRobin struct {
-	rests
+	cooldowns
 	turn int
 }
 
@@ -73,8 +76,8 @@ func (s *roundRobin) next() (int, bool) {
 	return 0, false
 }
 
-// fillFirst uses the first account until it refuses, then the second, and goes back as soon as it may.
-type fillFirst struct{ rests }
+// fillFirst uses the first account until it refuses, then the second, and returns as soon as it can.
+type fillFirst struct{ cooldowns }
 
 func (s *fillFirst) next() (int, bool) {
 	for account := range s.until {
@@ -87,7 +90,7 @@ func (s *fillFirst) next() (int, bool) {
 
 // anywhere gives each request to an account at random.
 type anywhere struct {
-	rests
+	cooldowns
 	rng *rand.Rand
 }
 
@@ -100,7 +103,7 @@ func (s *anywhere) next() (int, bool) {
 	return 0, false
 }
 
-// stickyOnly leaves each session on its home, the same as with shunt, whatever the home says.
+// stickyOnly keeps each session on the home that it has with shunt, even if the home refuses.
 type stickyOnly struct {
 	homes []int // by session
 	turn  int   // of requests without a session

@@ -40,7 +40,7 @@ func TestSimplePolicies(t *testing.T) {
 		policy scheduler
 		steps  []step
 	}{
-		FillFirst: {&fillFirst{newRests(3)}, []step{
+		FillFirst: {&fillFirst{newCooldowns(3)}, []step{
 			{0, false, nil, []int{0}},
 			{0, false, map[int]quota.Set{0: full}, []int{0, 1}},
 			{hour, false, nil, []int{1}},
@@ -51,7 +51,7 @@ func TestSimplePolicies(t *testing.T) {
 			{3 * hour, true, nil, []int{2}},
 			{10 * hour, true, nil, []int{0}},
 		}},
-		RoundRobin: {&roundRobin{rests: newRests(3)}, []step{
+		RoundRobin: {&roundRobin{cooldowns: newCooldowns(3)}, []step{
 			{0, false, nil, []int{0}},
 			{0, false, nil, []int{1}},
 			{0, false, map[int]quota.Set{2: full}, []int{2, 0}},
@@ -66,7 +66,7 @@ func TestSimplePolicies(t *testing.T) {
 			{0, false, map[int]quota.Set{1: full}, []int{1, -1}},
 			{0, false, nil, []int{1}},
 		}},
-		Random: {&anywhere{newRests(3), random(1, 1)}, []step{
+		Random: {&anywhere{newCooldowns(3), random(1, 1)}, []step{
 			{0, false, map[int]quota.Set{0: full, 1: full}, nil},
 			{hour, false, nil, []int{2}},
 			{hour, false, nil, []int{2}},

@@ -13,7 +13,7 @@ type sessionMaker struct {
 	life  time.Duration // of a cached prompt
 }
 
-// What sessions are like. Times are seconds, lengths tokens; medians go with the deviations of their logarithms.
+// The properties of sessions. Times are in seconds, lengths in tokens; each sigma is the deviation of a logarithm.
 const (
 	burstsMean    = 11
 	turnsMean     = 10 // a burst's
@@ -27,22 +27,22 @@ const (
 	answers, answersSigma   = 350.0, 0.8
 	compactAt, summaryOfOld = 160_000, 10_000
 
-	agentChance  = 0.03 // that a turn starts sub-agents
+	agentChance  = 0.03 // probability that a turn starts sub-agents
 	agentsMost   = 4
 	agentTurns   = 9
 	agentBase    = 10_000
 	agentOnHaiku = 0.5
 )
 
-// thread is a conversation as it grows.
+// thread is a growing conversation.
 type thread struct {
 	id     int32
 	weight float64
 	fable  bool
 	base   int
 	prompt int
-	sent   int           // tokens of the newest prompt that was sent; 0 = none was
-	last   time.Duration // when that was
+	sent   int           // tokens of the newest prompt that was sent; 0 = none
+	last   time.Duration // when it was sent
 }
 
 func (m *sessionMaker) thread(base int, weight float64, fable bool) *thread {
@@ -73,7 +73,7 @@ func (m *sessionMaker) session(at time.Duration) {
 	m.sessions++
 }
 
-// model is what a session uses for its own conversation.
+// model returns the model that a session uses for its own conversation.
 func (m *sessionMaker) model() (weight float64, fable bool) {
 	switch {
 	case m.rng.Float64() < m.fable:
@@ -84,7 +84,7 @@ func (m *sessionMaker) model() (weight float64, fable bool) {
 	return sonnet, false
 }
 
-// agent adds a sub-agent that works beside the session from then on.
+// agent adds a sub-agent that works beside the session from now on.
 func (m *sessionMaker) agent(main *thread, at time.Duration) {
 	weight, fable := main.weight, main.fable
 	if m.rng.Float64() < agentOnHaiku {
@@ -100,8 +100,8 @@ func (m *sessionMaker) agent(main *thread, at time.Duration) {
 	}
 }
 
-// turn adds a turn of a conversation, which grows by what the turn brings. One that has grown too long is compacted:
-// from then on it is another conversation.
+// turn adds a turn of a conversation, which grows by it. A conversation that is too long is compacted: from then on it is
+// another conversation.
 func (m *sessionMaker) turn(c *thread, at time.Duration) {
 	if c.prompt > compactAt {
 		*c = *m.thread(c.base, c.weight, c.fable)

@@ -12,7 +12,7 @@ import (
 	"shunt/internal/quota"
 )
 
-// shunt is the real scheduler, driven as the gateway drives it, on a clock of its own.
+// shunt is the real scheduler, used as the gateway uses it, with a clock of its own.
 type shunt struct {
 	pool      *pool.Pool
 	accounts  []pool.Account
@@ -55,7 +55,7 @@ func sessionsOf(w *workload) []pool.Session {
 	return sessions
 }
 
-// homes are the accounts that the scheduler prefers for each session when all is well.
+// homes returns the account that the scheduler prefers for each session.
 func homes(w *workload) []int {
 	accounts := poolAccounts(w, 0)
 	members := make([]pool.Member, len(accounts))
@@ -93,10 +93,10 @@ func (s *shunt) next() (int, bool) {
 	return s.index[s.candidate.Key], ok
 }
 
-// The bounds of a cooldown that a refusal sets.
-const leastRest, mostRest = time.Second, time.Hour
+// The limits of a cooldown after a refusal.
+const leastCooldown, mostCooldown = time.Second, time.Hour
 
-// observe does what the gateway does with an answer, by its table of failover.
+// observe handles a response as the gateway does by its failover table.
 func (s *shunt) observe(_ int, a *answer) {
 	key := s.candidate.Key
 	seen := pool.Outcome{Sent: s.now, Scope: scopeOf(s.turn), Signal: a.signal}
@@ -107,20 +107,20 @@ func (s *shunt) observe(_ int, a *answer) {
 		s.selection.Release()
 		return
 	}
-	seen.Event, seen.Cooldown = pool.Rejected, min(max(a.retry, leastRest), mostRest)
+	seen.Event, seen.Cooldown = pool.Rejected, min(max(a.retry, leastCooldown), mostCooldown)
 	if a.fableOnly() {
 		seen.Event, seen.RejectedScope = pool.ScopeRejected, claude.FableScope
 	}
 	s.pool.Observe(key, seen)
 }
 
-// poll is the usage endpoint's answer about an account (QUO-22).
+// poll handles a response of the usage endpoint for an account (QUO-22).
 func (s *shunt) poll(account int, now time.Duration, u quota.Usage) {
 	s.now = s.start.Add(now)
 	s.pool.ObserveUsage(s.accounts[account].Key, u, s.now)
 }
 
-// sessionID is the session's id as its client would send it.
+// sessionID returns the session's ID as its client would send it.
 func (w *workload) sessionID(session int32) string {
 	if len(w.names) > 0 {
 		return w.names[session]

@@ -17,13 +17,13 @@ import (
 
 // Replay plays a request log, as `shunt run` writes it, against all policies.
 //
-// The log tells when which session asked for what, and how many tokens the answer counted. It does not tell how large the
-// windows were: their sizes follow from the demand of the options, their number and proportions from the plans (without
-// any, an equal one for each account that the log names), their phases and the traffic of others from the seed. Turns of one
-// session and model are taken for one conversation as long as their prompts grow; a shorter prompt is a sub-agent's, or a
-// conversation that was compacted. Requests that were refused or failed are demand like any other, of a size that is
-// estimated from their bytes; answers about the request itself (most 4xx) and requests whose client left are none. Lines
-// that are no record, as a full disk leaves them, are passed over and counted.
+// The log contains the time, session and model of each request and the tokens of its response. It does not contain the sizes of
+// the windows: these follow from the demand in the options, their number and proportions from the plans (or, without any, an
+// equal one for each account in the log), their phases and the traffic of others from the seed. Turns of one session and model
+// count as one conversation as long as their prompts grow; a shorter prompt belongs to a sub-agent, or to a conversation that was
+// compacted. Requests that were refused or failed are demand like any other, of a size that is estimated from their bytes.
+// Responses about the request itself (most 4xx) and requests whose client disconnected are not demand. Lines that are not valid
+// records, such as a full disk leaves, are skipped and counted.
 func Replay(log io.Reader, o Options) (Comparison, error) {
 	w, err := replayed(log, &o)
 	if err != nil {
@@ -32,7 +32,7 @@ func Replay(log io.Reader, o Options) (Comparison, error) {
 	return compare(o, w), nil
 }
 
-// longestLine is that of a log.
+// longestLine limits the lines of a log, in bytes.
 const longestLine = 1 << 20
 
 func replayed(log io.Reader, o *Options) (*workload, error) {
@@ -96,7 +96,7 @@ func equalPlans(records []observe.Record) []float64 {
 	return plans
 }
 
-// size makes accounts whose windows are of the size that the demand asks for.
+// size makes accounts whose windows have the size that follows from the demand.
 func (w *workload) size(o Options) {
 	w.addAccounts(o, 1)
 	w.addAccounts(o, w.work/(o.Demand*w.capacity))
@@ -107,10 +107,10 @@ type replay struct {
 	*workload
 	life  time.Duration
 	index map[string]int32     // of sessions
-	open  map[string][]*thread // conversations that may go on, by session and model
+	open  map[string][]*thread // conversations that may continue, by session and model
 }
 
-// What is assumed of an answer that did not tell its tokens.
+// Estimates for a response without a count of its tokens.
 const (
 	bytesPerToken = 4
 	usualAnswer   = 400
@@ -127,7 +127,7 @@ func (p *replay) add(r *observe.Record) {
 	p.say(p.thread(r.Session, model, &t), t, p.life)
 }
 
-// session is the index of a session, -1 for none.
+// session returns the index of a session, -1 without one.
 func (p *replay) session(id string) int32 {
 	if id == "" {
 		return -1
@@ -142,8 +142,8 @@ func (p *replay) session(id string) int32 {
 	return index
 }
 
-// thread is the conversation that a turn goes on with: of those whose prompts it may have grown from, the longest. One that
-// is no longer cached is forgotten.
+// thread returns the conversation that a turn continues: the longest of those from whose prompts it may have grown. One that is
+// no longer cached is dropped.
 func (p *replay) thread(session, model string, t *turn) *thread {
 	key := session + " " + model
 	open := slices.DeleteFunc(p.open[key], func(c *thread) bool { return c.last+p.life < t.at })

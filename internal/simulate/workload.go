@@ -10,8 +10,7 @@ import (
 	"shunt/internal/family/claude"
 )
 
-// workload is what every policy of a comparison is asked for: accounts, turns in the order of their time, and the traffic
-// of others.
+// workload is the same for every policy of a comparison: accounts, turns in order of time, and the traffic of others.
 type workload struct {
 	start    time.Time
 	length   time.Duration
@@ -21,12 +20,12 @@ type workload struct {
 	sessions int
 	names    []string // of the sessions, if they have any
 	threads  int
-	skipped  int     // lines of a log that are no record
+	skipped  int     // lines of a log that are not valid records
 	work     float64 // of all turns
-	capacity float64 // what the weekly windows hold for turns in that time, at an even pace
+	capacity float64 // what the weekly windows hold for turns during the run, at an even pace
 }
 
-// charge is use of an account by others.
+// charge is a use of an account by others.
 type charge struct {
 	at      time.Duration
 	account int
@@ -37,7 +36,7 @@ type charge struct {
 // monday is when synthetic workloads begin: a midnight, because office hours matter.
 var monday = time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 
-// streams of randomness, so that a change of one part of the workload leaves the others as they were.
+// Separate random streams, so that a change of one part of the workload does not change the others.
 const (
 	ofAccounts uint64 = iota
 	ofSessions
@@ -47,7 +46,7 @@ const (
 
 func random(seed, stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }
 
-// synthesize makes the workload that the options describe.
+// synthesize returns the workload that the options describe.
 func synthesize(o Options) *workload {
 	w := &workload{start: monday, length: time.Duration(o.Days) * 24 * time.Hour}
 	w.addAccounts(o, 1)
@@ -76,7 +75,7 @@ func (w *workload) finish(demand float64) {
 	}
 }
 
-// weeks is the length of the run.
+// weeks returns the length of the run in weeks.
 func (w *workload) weeks() float64 { return w.length.Hours() / (7 * 24) }
 
 // addAccounts makes the accounts, their plans multiplied by scale, with the traffic of others on them.
@@ -86,8 +85,8 @@ func (w *workload) addAccounts(o Options, scale float64) {
 	w.addOthers(o)
 }
 
-// addOthers makes the traffic that shunt does not see, and the capacity that it leaves. Some accounts have much of it and
-// some next to none; it comes in sessions of ten minutes to two hours, each a twentieth to a half of a five-hour window.
+// addOthers makes the traffic that does not go through shunt, and the capacity that it leaves. Some accounts have much of it and
+// some almost none. It comes in sessions of ten minutes to two hours, each a twentieth to a half of a five-hour window.
 func (w *workload) addOthers(o Options) {
 	rng := random(o.Seed, ofOthers)
 	for i := range w.accounts {
@@ -110,17 +109,17 @@ func (w *workload) addOthers(o Options) {
 	slices.SortStableFunc(w.others, func(a, b charge) int { return cmp.Compare(a.at, b.at) })
 }
 
-// office is how many sessions arrive in each hour of a working day, against the busiest.
+// office is how many sessions arrive in each hour of a working day, as a fraction of the busiest.
 var office = [24]float64{
 	0.05, 0.03, 0.02, 0.02, 0.02, 0.03, 0.1, 0.3, 0.7, 1, 1, 1, 0.7, 0.9, 1, 1, 0.9, 0.7, 0.4, 0.3, 0.3, 0.25, 0.15, 0.1,
 }
 
 const (
-	weekend = 0.15 // how many there are on a day off, against a working day
-	anyHour = 0.2  // fraction of the sessions that keep no office hours
+	weekend = 0.15 // how many arrive on a day off, as a fraction of a working day
+	anyHour = 0.2  // fraction of the sessions that arrive at any hour
 )
 
-// arrival is when a session begins.
+// arrival returns when a session begins.
 func arrival(rng *rand.Rand, length time.Duration) time.Duration {
 	always := rng.Float64() < anyHour
 	for {
@@ -136,12 +135,12 @@ func arrival(rng *rand.Rand, length time.Duration) time.Duration {
 	}
 }
 
-// around is a positive number spread around a median: sigma is the deviation of its logarithm.
+// around returns a random positive number with that median; sigma is the deviation of its logarithm.
 func around(rng *rand.Rand, median, sigma float64) float64 {
 	return median * math.Exp(sigma*rng.NormFloat64())
 }
 
-// several is at least 1, and mean in the mean.
+// several returns a random number of at least 1, with that mean.
 func several(rng *rand.Rand, mean float64) int {
 	return 1 + int(rng.ExpFloat64()*(mean-1)+0.5)
 }

@@ -103,7 +103,7 @@ func TestBoundIsTight(t *testing.T) {
 		t.Errorf("bound %.0f, the weeks hold %.0f", got, most)
 	}
 	r := Result{}
-	newRun(w, o, &fillFirst{newRests(1)}, &r).play()
+	newRun(w, o, &fillFirst{newCooldowns(1)}, &r).play()
 	if got := bound(w); r.Served > got || r.Served < 0.9*got {
 		t.Errorf("bound %.0f, %.0f can be served", got, r.Served)
 	}
