@@ -11,7 +11,7 @@ import (
 	"shunt/internal/quota"
 )
 
-// crowd is n accounts in every state there is: unseen, free with different resets, near, rejected, cooled.
+// crowd returns n accounts in all possible states: unseen, free with different resets, near, rejected, cooling down.
 func crowd(n int, now time.Time) []pool.Member {
 	members := make([]pool.Member, n)
 	for i := range members {
@@ -37,7 +37,7 @@ func crowd(n int, now time.Time) []pool.Member {
 	return members
 }
 
-// anyCaps exclude nobody, and have to be looked at all the same.
+// anyCaps exclude no account, but must be checked.
 var anyCaps = quota.Caps{At: quota.Thresholds{1, 1, 1}, Set: quota.Of(pool.FiveHour, pool.SevenDay)}
 
 var anySoft = quota.Thresholds{0.8, 0.8, 0.8}
@@ -81,7 +81,7 @@ func BenchmarkRequest(b *testing.B) {
 	}
 }
 
-// An order costs its result and no other allocation.
+// Order allocates its result and nothing else.
 func TestOrderAllocatesItsResult(t *testing.T) {
 	now := time.Now()
 	members := crowd(20, now)

@@ -20,7 +20,7 @@ const begin = 1_800_000_000
 
 var keys = cmp.Comparer(func(a, b identity.Key) bool { return a == b })
 
-// full is an account about which everything is known.
+// full is an account with every field.
 func full() quota.Record {
 	r := quota.Record{Status: "allowed", ObservedAtStatus: unix(begin - 1), ResetAtStatus: unix(begin + 60)}
 	for w := range r.Windows {
@@ -33,7 +33,7 @@ func full() quota.Record {
 	return r
 }
 
-// some is an account of which only the week's utilization is known.
+// some is an account with only the week's utilization.
 func some() quota.Record {
 	var r quota.Record
 	r.Windows[pool.SevenDay] = quota.WindowRecord{Utilization: 0, HasUtilization: true, ObservedAt: unix(begin)}
@@ -90,7 +90,7 @@ func decodeOne(t *testing.T, version, quotaJSON string) (quota.Record, error) {
 	return q[identity.OfAccount("claude", "x", "")], err
 }
 
-// QUO-34, QUO-36: numbers that no clock shows are read as the nearest time that can be told, and what is no utilization as none.
+// QUO-34, QUO-36: a number that is not a sensible time is read as the nearest one that is; one that is not a utilization is absent.
 func TestOddNumbers(t *testing.T) {
 	const latest = 253_402_300_799
 	window := func(r quota.WindowRecord) quota.Record {
@@ -204,7 +204,7 @@ func TestDocumentOfTwoFamilies(t *testing.T) {
 	}
 }
 
-// QUO-35, QUO-36: a file of version 2 is migrated as it is read, and then like any of version 3.
+// QUO-35, QUO-36: a file of version 2 is migrated when it is read; then it is like one of version 3.
 func TestVersion2(t *testing.T) {
 	const text = `{"version":2,"accounts":[{"key":{"store_family":"claude","identity":{"kind":"verified","id":"x"}},"quota":{
 		"utilization_5h":0.5,"reset_5h":1800000600,"observed_at_5h":1799999000,"status_5h":"rejected","status":"rejected"}}]}`
@@ -234,8 +234,8 @@ func TestVersion2(t *testing.T) {
 	}
 }
 
-// QUO-32, QUO-36: whatever the file holds, reading it fails or gives quotas that are written and read again unchanged, and
-// that the scheduler can start from.
+// QUO-32, QUO-36: for any content, reading fails or returns quotas that survive writing and reading unchanged, and that the
+// scheduler can start from.
 func FuzzQuotas(f *testing.F) {
 	f.Add([]byte(version3))
 	f.Add([]byte(strings.Replace(version3, "3", "2", 1)))

@@ -11,7 +11,7 @@ import (
 	"shunt/internal/pool"
 )
 
-// QUO-31: quota is carried to the next process, of accounts about which something is known; nothing else is.
+// QUO-31: the quota of accounts about which something is known is carried to the next process, and nothing else.
 func TestExportImport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before := pool.NewTestRegistry()
@@ -35,7 +35,7 @@ func TestExportImport(t *testing.T) {
 			}
 		}
 		if want := []string{"a", "gone"}; !cmp.Equal(names, want) {
-			t.Errorf("exported %v, want %v: the others have nothing to tell, or no more", names, want)
+			t.Errorf("exported %v, want %v: nothing is known of the others, or no longer", names, want)
 		}
 
 		after := pool.NewTestRegistry()
@@ -59,7 +59,7 @@ func TestExportImport(t *testing.T) {
 	})
 }
 
-// QUO-34: what is carried over is expired before anyone reads it.
+// QUO-34: what is carried over is expired before it is read.
 func TestImportExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before := pool.NewTestRegistry()

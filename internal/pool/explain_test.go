@@ -13,14 +13,14 @@ import (
 	"shunt/internal/quota"
 )
 
-// reading is a response that says how much of the five-hour window is used and when it resets.
+// reading is a response with a reading of the five-hour window and its reset.
 func reading(used float64, reset time.Duration) pool.Outcome {
 	o := pool.Outcome{Sent: time.Now()}
 	o.Signal.Windows[pool.FiveHour] = quota.WindowSignal{Utilization: used, HasUtilization: true, Reset: time.Now().Add(reset), Status: "allowed"}
 	return o
 }
 
-// lines are the places of an explanation as a reader needs them to follow the decision.
+// lines returns the places of an explanation in the form that shows the decision.
 func lines(e pool.Explanation) []string {
 	var all []string
 	for _, p := range e.Places {
@@ -29,7 +29,7 @@ func lines(e pool.Explanation) []string {
 	return all
 }
 
-// SEL-32: each candidate in its place, with what put it there, and who is out of the list for which reason.
+// SEL-32: each candidate is in its place, with the reason; so is each identity that is out of the list.
 func TestExplain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pool.NewTestRegistry().Pool("claude")
@@ -55,7 +55,7 @@ func TestExplain(t *testing.T) {
 		}
 		p.Pause(account("paused").Key, true)
 
-		// A session that is at home at home.
+		// A session whose home is the account "home".
 		var req pool.Request
 		for req.Session = 1; p.Explain(req).Preferred != "home"; req.Session++ {
 		}
@@ -109,7 +109,7 @@ func TestExplain(t *testing.T) {
 	})
 }
 
-// SEL-32: what else an explanation tells: who served last, whose turn it is, the weekly reset without a plan, ties.
+// SEL-32: an explanation also contains the last identity, the turn, the weekly reset without a plan, and ties.
 func TestExplainWithoutAPlan(t *testing.T) {
 	p := poolOf(accounts("a", "b", "c", "d")...)
 	for name, days := range map[string]time.Duration{"b": 2, "c": 3} {
@@ -143,7 +143,7 @@ func TestExplainWithoutAPlan(t *testing.T) {
 	}
 }
 
-// SEL-32, FO-0c, FO-15: what puts the cooled ones in their places. Those that a fault of the service cooled stand together.
+// SEL-32, FO-0c, FO-15: what orders those that cool down. Those with a fault of the service are together.
 func TestExplainCooled(t *testing.T) {
 	p := poolOf(accounts("a", "b", "c", "d", "e", "f")...)
 	for name, o := range map[string]pool.Outcome{
@@ -168,7 +168,7 @@ func TestExplainCooled(t *testing.T) {
 	}
 }
 
-// SEL-3, SEL-32: to explain changes nothing, not even whose turn it is.
+// SEL-3, SEL-32: an explanation changes nothing, not even the turn.
 func TestExplainIsNoTurn(t *testing.T) {
 	p := poolOf(accounts("a", "b")...)
 	p.Explain(pool.Request{})
@@ -181,7 +181,7 @@ func TestExplainIsNoTurn(t *testing.T) {
 	}
 }
 
-// SEL-32, RMP-2: who admits no request at this moment is shown so.
+// SEL-32, RMP-2: an identity whose ramp admits no request now is shown as denied.
 func TestExplainRamp(t *testing.T) {
 	p := poolOf()
 	p.Configure(accounts("a", "b"), pool.Policy{RampInitial: 1})

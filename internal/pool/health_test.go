@@ -60,12 +60,12 @@ func uses(w int, u float64) quota.Signal {
 	return sig
 }
 
-// reading is a response that says how much of a window is used and nothing else.
+// reading is a response with a reading of one window and nothing else.
 func reading(when, sent time.Duration, w int, u float64) step {
 	return step{when, Outcome{Sent: at(sent), Signal: uses(w, u)}}
 }
 
-// What a history of outcomes leaves of an identity's cooldown.
+// SEL-8, FO-2, FO-3, FO-12: an identity's cooldown after a history of outcomes.
 func TestCooldowns(t *testing.T) {
 	const s, m, h = time.Second, time.Minute, time.Hour
 	const five, seven, fable = FiveHour, SevenDay, FableWeek
@@ -74,7 +74,7 @@ func TestCooldowns(t *testing.T) {
 	tests := []struct {
 		name  string
 		steps []step
-		until time.Duration // for a request of another model, after noon; 0 = not cooled
+		until time.Duration // for a request of another model, after noon; 0 = no cooldown
 		fable time.Duration // for a Fable request
 		cause Event         // of the former
 	}{
@@ -184,7 +184,7 @@ func TestCooldowns(t *testing.T) {
 	}
 }
 
-// QUO-5, SEL-3: every outcome's headers are recorded, whatever the event.
+// QUO-5, SEL-3: the headers of every outcome are recorded, for any event.
 func TestEveryOutcomeIsRead(t *testing.T) {
 	for e := None; e <= LoginNeeded; e++ {
 		h := Observe(*newHealth(), fail(0, e, time.Second).saying(uses(FiveHour, 0.3)).Outcome, soft, at(0))
@@ -194,8 +194,8 @@ func TestEveryOutcomeIsRead(t *testing.T) {
 	}
 }
 
-// TOK-7: a changed credential ends what the old one caused, and nothing else. What is said of the old one later, in answer
-// to a request that bore it, counts no more.
+// TOK-7: a changed credential ends what the old one caused, and nothing else. A later response to a request with the old one does
+// not count.
 func TestChangedCredential(t *testing.T) {
 	for e := Success + 1; e <= LoginNeeded; e++ {
 		ofCredential := e == Unauthorized || e == Forbidden || e == Unresolved || e == LoginNeeded

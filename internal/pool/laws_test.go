@@ -117,7 +117,7 @@ func names(ranked []Ranked) []string {
 	return all
 }
 
-// mayServe says in its own words who is in the list: enabled, unpaused and below every cap (SEL-11, CAP-2).
+// mayServe is an independent check of who is in the list: enabled, unpaused and below every cap (SEL-11, CAP-2).
 func mayServe(m *Member, scope quota.Scope, now time.Time) bool {
 	known := m.Health.Quota
 	known.Expire(now)
@@ -131,8 +131,8 @@ func mayServe(m *Member, scope quota.Scope, now time.Time) bool {
 	return !m.Disabled && !m.Health.Paused
 }
 
-// SEL-11: quota, cooldowns and stickiness reorder; they neither drop nor repeat anyone. A cap, a pause and being disabled
-// are the only ways out of the list.
+// SEL-11: quota, cooldowns and stickiness reorder the list; they neither drop nor repeat an identity. Only a cap, a pause and
+// being disabled take one out of it.
 func TestLawEveryoneOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members := anyMembers(t, 0)
@@ -151,7 +151,7 @@ func TestLawEveryoneOnce(t *testing.T) {
 	})
 }
 
-// SEL-3: choosing observes nothing, and equal input gives equal output; with a session, however the list is ordered.
+// SEL-3: a choice changes nothing, and equal input gives equal output; with a session also in any listed order.
 func TestLawDeterminism(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members := anyMembers(t, 0)
@@ -178,8 +178,8 @@ func TestLawDeterminism(t *testing.T) {
 	})
 }
 
-// SEL-2b, SEL-3, SEL-10: who leads, and that nobody stands before one of a better group but who leads. Without a plan the
-// two groups of the near ones are one.
+// SEL-2b, SEL-3, SEL-10: who leads, and that only a leader comes before an identity of a better group. Without a plan the two
+// near groups are one.
 func TestLawLeadThenGroups(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members := anyMembers(t, 1)
@@ -189,7 +189,7 @@ func TestLawLeadThenGroups(t *testing.T) {
 		if q.Policy.Planned {
 			tier[OverHard] = 2
 		}
-		// SEL-4b: those that are free for Fable requests too stand before all others, and only they lead.
+		// SEL-4b: those that are also free for Fable requests come before all others, and only they lead.
 		eligible := func(r *Ranked) bool { return r.Group == Free }
 		if q.ToolScope == Fable && q.Scope != Fable {
 			fable := q
@@ -224,7 +224,7 @@ func TestLawLeadThenGroups(t *testing.T) {
 			}
 		}
 		var want *Ranked
-		// STR-6: a warm session does not leave for its home, unless it was cleared.
+		// STR-6: a warm session does not return to its home, unless that was cleared.
 		stays := home != nil && q.Policy.ReturnWhenCold && q.warm(now) && home.Member.Health.cleared.Before(q.Since)
 		switch {
 		case stays && last != nil && eligible(last):
@@ -245,7 +245,7 @@ func TestLawLeadThenGroups(t *testing.T) {
 	})
 }
 
-// SEL-10, SEL-21: with a plan, headroom orders those of one group and priority, but for the one that leads.
+// SEL-10, SEL-21: with a plan, headroom orders those of one group and priority, except for the leader.
 func TestLawHeadroomOrders(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members := anyMembers(t, 2)
@@ -293,7 +293,7 @@ func TestLawThresholds(t *testing.T) {
 	})
 }
 
-// FO-3: no failure makes an account recover sooner, unless its answer carries readings (FO-12).
+// FO-3: no failure makes an account recover sooner, unless its response has readings (FO-12).
 func TestLawCooldownsNeverShorten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h, o, now := anyHealth(t), outcomeOf(t), moment(t, "now")
@@ -314,8 +314,8 @@ func TestLawCooldownsNeverShorten(t *testing.T) {
 	})
 }
 
-// FO-0c, FO-15, SEL-10: the cooled ones are the session's own, then those by recovery, among which all that a fault cooled are
-// one block by priority, where the first of them recovers.
+// FO-0c, FO-15, SEL-10: of those that cool down, the session's own is first, then the others by recovery. Those with a fault are
+// one block in order of priority, where the first of them recovers.
 func TestLawCooled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members := anyMembers(t, 2)
@@ -350,7 +350,7 @@ func TestLawCooled(t *testing.T) {
 				return first
 			}
 			if _, cause := m.Health.CooledUntil(q.Scope, now); cause.kind() == ofCredential {
-				return until(m).AddDate(1, 0, 0) // behind all others (ERR-2b)
+				return until(m).AddDate(1, 0, 0) // after all others (ERR-2b)
 			}
 			return until(m)
 		}
@@ -368,7 +368,7 @@ func TestLawCooled(t *testing.T) {
 	})
 }
 
-// SEL-1: an identity that joins or leaves takes or gives back its own sessions, about 1/n of them, and no other moves.
+// SEL-1: an identity that joins or leaves moves only its own sessions, about 1/n of all.
 func TestLawMovement(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 12).Draw(t, "n")

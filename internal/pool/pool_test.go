@@ -48,7 +48,7 @@ func next(t *testing.T, s *pool.Selection) pool.Candidate {
 
 var failure = pool.Outcome{Event: pool.ServerError, Cooldown: time.Minute}
 
-// ID-2: aliases are one candidate; who stands for them, and where.
+// ID-2: aliases are one candidate; which one represents them, and where.
 func TestRepresentative(t *testing.T) {
 	alias := func(name string, priority int, disabled bool) pool.Account {
 		return pool.Account{Name: name, Key: identity.OfAccount("claude", "same", ""), Priority: priority, Disabled: disabled}
@@ -75,7 +75,7 @@ func TestRepresentative(t *testing.T) {
 	}
 }
 
-// ID-2b: the representative shows all names of its identity, and each of them leads to it.
+// ID-2b: the representative has all names of its identity, and each of them finds it.
 func TestAliases(t *testing.T) {
 	alias := func(name string, priority int) pool.Account {
 		return pool.Account{Name: name, Key: identity.OfAccount("claude", "same", ""), Priority: priority}
@@ -121,8 +121,7 @@ func TestPoolsShareIdentities(t *testing.T) {
 	}
 }
 
-// CFG-50: a request that begins on an older roster keeps to its accounts and its policy; turns and live state are the
-// pool's.
+// CFG-50: a request that begins on an older roster uses its accounts and its policy; turns and live state are the pool's.
 func TestRoster(t *testing.T) {
 	p := pool.NewTestRegistry().Pool("claude")
 	old := p.Configure(accounts("a", "b"), pool.Policy{})
@@ -143,7 +142,7 @@ func TestRoster(t *testing.T) {
 	}
 }
 
-// TOK-7: through the registry, for every pool.
+// TOK-7: a changed credential counts for every pool of the registry.
 func TestCredentialChanged(t *testing.T) {
 	r := pool.NewTestRegistry()
 	p := r.Pool("claude")
@@ -158,7 +157,7 @@ func TestCredentialChanged(t *testing.T) {
 	}
 }
 
-// ACC-5: an empty pool and one that is switched off are told apart.
+// ACC-5: an empty pool and one whose accounts are all disabled have different verdicts.
 func TestVerdict(t *testing.T) {
 	off := account("b")
 	off.Disabled = true
@@ -188,7 +187,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// Table of failover: a detour goes to an available account only, and looking for one uses nobody up.
+// 5-failover: a detour goes to an available account only, and the search for one marks none as tried.
 func TestNextAvailable(t *testing.T) {
 	p := poolOf(accounts("a", "b", "c")...)
 	p.Observe(account("b").Key, failure)
@@ -210,7 +209,7 @@ func TestNextAvailable(t *testing.T) {
 	}
 }
 
-// Counters belong to the identity: an account is requested when chosen, and rotated from when the request goes on.
+// SEL-12: counters belong to the identity: a request counts when it is chosen, a rotation when the request continues elsewhere.
 func TestSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -265,7 +264,7 @@ func TestSnapshot(t *testing.T) {
 	})
 }
 
-// SEL-30: requests of one session that run side by side report one move, and one that fails reports none.
+// SEL-30: concurrent requests of one session report one move, and one that fails reports none.
 func TestMoveIsReportedOnce(t *testing.T) {
 	p := poolOf(accounts("a", "b")...)
 	req := pool.Request{Session: pool.SessionOf("a conversation")}
@@ -289,7 +288,7 @@ func TestMoveIsReportedOnce(t *testing.T) {
 	}
 }
 
-// SEL-30: why a session moves is judged when the choice is made, not when the answer comes.
+// SEL-30: the reason for a move is that at the time of the choice, not of the response.
 func TestReasonIsOfTheChoice(t *testing.T) {
 	p := poolOf(accounts("a", "b")...)
 	req := pool.Request{Session: pool.SessionOf("a conversation")}
@@ -305,7 +304,7 @@ func TestReasonIsOfTheChoice(t *testing.T) {
 	}
 }
 
-// SEL-30: the memory of sessions is bounded; the least recently used goes first.
+// SEL-30: the memory of sessions is bounded; the least recently used is dropped first.
 func TestSessionMemoryIsBounded(t *testing.T) {
 	const limit = 100_000
 	p := poolOf(accounts("a", "b")...)
@@ -316,9 +315,9 @@ func TestSessionMemoryIsBounded(t *testing.T) {
 	for i := range limit {
 		serve(i + 1)
 	}
-	serve(1) // is used again
+	serve(1) // which makes it recently used
 	serve(limit + 1)
-	p.Configure(accounts("c"), pool.Policy{}) // so that every session that is remembered moves
+	p.Configure(accounts("c"), pool.Policy{}) // so that every remembered session moves
 	if _, moved := serve(1); !moved {
 		t.Error("a session in use was forgotten")
 	}
@@ -327,7 +326,7 @@ func TestSessionMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// One lock guards everything: requests, reloads and snapshots at once, for the race detector.
+// Concurrent requests, reloads and snapshots, for the race detector.
 func TestConcurrentUse(t *testing.T) {
 	r := pool.NewTestRegistry()
 	names := []string{"a", "b", "c", "d"}
@@ -367,7 +366,7 @@ func TestConcurrentUse(t *testing.T) {
 	}
 }
 
-// PAU-1, FO-13: what an operator does to an account that the pool does not have does nothing.
+// PAU-1, FO-13: an operation on an account that the pool does not have does nothing.
 func TestControlOfAStranger(t *testing.T) {
 	r := pool.NewTestRegistry()
 	p, other := r.Pool("claude"), r.Pool("other")
@@ -386,7 +385,7 @@ func TestControlOfAStranger(t *testing.T) {
 	}
 }
 
-// SEL-31: a session that has moved is warned about once, whoever asks, and one that has not never.
+// SEL-31: there is one warning about a session that has moved, and none about one that has not.
 func TestWarnMoved(t *testing.T) {
 	p := poolOf(accounts("a", "b")...)
 	req := pool.Request{Session: 1}
@@ -421,7 +420,7 @@ func TestWarnMoved(t *testing.T) {
 	}
 }
 
-// CAP-3, SEL-22: a snapshot tells until when an account is capped, for either kind of request, and who is near by its pace.
+// CAP-3, SEL-22: a snapshot has the end of an account's caps, by scope, and counts an account that is over its pace as near.
 func TestSnapshotOfLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := poolOf()

@@ -12,7 +12,7 @@ import (
 	"shunt/internal/quota"
 )
 
-// gate is a pool of one priority a name, in the order of the names, whose ramps begin with a number of requests.
+// gate is a pool whose accounts have priorities in the order of their names, and whose ramps begin with a number of requests.
 type gate struct {
 	*testing.T
 	pool     *pool.Pool
@@ -33,21 +33,21 @@ func inGate(t *testing.T, initial int, names string, test func(g *gate)) {
 	})
 }
 
-// held is a request that an account has in hand.
+// held is a request in flight.
 type held struct {
 	*pool.Selection
 	pool.Candidate
 	sent time.Time
 }
 
-// begin starts a request of the session whose order is that of the names: each account there has is near its quota.
+// begin starts a request. The accounts are all near their quota, so their order is that of the names.
 func (g *gate) begin() *held {
 	h := &held{Selection: g.pool.Begin(pool.Request{Session: 1}), sent: time.Now()}
 	h.next()
 	return h
 }
 
-// next tries the next account; an empty name is none.
+// next tries the next account; an empty name means that there is none.
 func (h *held) next() string {
 	h.Candidate, _ = h.Next(context.Background())
 	return h.Name
@@ -82,7 +82,7 @@ func (g *gate) nearAll() {
 	}
 }
 
-// RMP-1: n to begin with, twice as many after each success, from the moment its headers arrive.
+// RMP-1: n requests at first, twice as many after each success, from when its headers arrive.
 func TestRampDoubles(t *testing.T) {
 	inGate(t, 2, "a b", func(g *gate) {
 		g.nearAll()
@@ -112,7 +112,7 @@ func TestRampDoubles(t *testing.T) {
 	})
 }
 
-// RMP-1: a cooldown begins the ramp again, and so does a minute without traffic; an answer that takes longer is traffic.
+// RMP-1: a cooldown restarts the ramp, and so does a minute without traffic; a response that takes longer is traffic.
 func TestRampBeginsAgain(t *testing.T) {
 	inGate(t, 1, "a", func(g *gate) {
 		h := g.begin()
@@ -143,7 +143,7 @@ func TestRampBeginsAgain(t *testing.T) {
 	})
 }
 
-// RMP-1: in the middle of a storm the ramp begins again; what was sent before and succeeds now does not open it at once.
+// RMP-1: when the ramp restarts during a storm, the success of a request that was sent before does not open it at once.
 func TestRampIgnoresOldSuccesses(t *testing.T) {
 	inGate(t, 1, "a", func(g *gate) {
 		var storm []*held
@@ -160,8 +160,8 @@ func TestRampIgnoresOldSuccesses(t *testing.T) {
 	})
 }
 
-// RMP-2: who is denied is passed over without a cooldown, the last available one is taken all the same and before any
-// cooled one, and the denied get their turn when the others have failed.
+// RMP-2: a denied account is passed over without a cooldown. The last available one is taken anyway, before any that cools down,
+// and the denied ones are tried when the others have failed.
 func TestRampDenies(t *testing.T) {
 	inGate(t, 1, "a b c d", func(g *gate) {
 		g.nearAll()
@@ -194,7 +194,7 @@ func TestRampDenies(t *testing.T) {
 	})
 }
 
-// RMP-2: a denied one whose ramp has opened meanwhile is not the last any more.
+// RMP-2: a denied account whose ramp has opened since is no longer the last.
 func TestRampRevisits(t *testing.T) {
 	inGate(t, 1, "a b c", func(g *gate) {
 		g.nearAll()
@@ -214,7 +214,7 @@ func TestRampRevisits(t *testing.T) {
 	})
 }
 
-// RMP-2: the denied come after all that were not asked yet, though their ramps have opened.
+// RMP-2: denied accounts come after all that were not tried yet, even if their ramps have opened.
 func TestRampRevisitsLast(t *testing.T) {
 	inGate(t, 1, "a b c", func(g *gate) {
 		g.nearAll()
@@ -245,7 +245,7 @@ func TestRampBelongsToTheIdentity(t *testing.T) {
 	}
 }
 
-// RMP-3: a slot is given back once, by a release, by going on to another account, or by finding nobody.
+// RMP-3: a slot is released once: by Release, by a move to another account, or if there is none.
 func TestSlots(t *testing.T) {
 	inGate(t, 1, "a b", func(g *gate) {
 		g.nearAll()
@@ -276,7 +276,7 @@ func TestSlots(t *testing.T) {
 	})
 }
 
-// RMP-1: no limit without a ramp; a reload that sets one finds the requests in hand counted.
+// RMP-1: without a ramp there is no limit; a reload that sets one has counted the requests in flight.
 func TestRampIsOff(t *testing.T) {
 	inGate(t, 0, "a b", func(g *gate) {
 		g.nearAll()
@@ -294,7 +294,7 @@ func TestRampIsOff(t *testing.T) {
 	})
 }
 
-// SEL-30: being served elsewhere because of a ramp is a detour: the session stays where it was.
+// SEL-30: a request that another account serves because of a ramp is a detour: the session stays where it was.
 func TestRampDetour(t *testing.T) {
 	inGate(t, 1, "a b", func(g *gate) {
 		g.nearAll()

@@ -12,9 +12,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// RMP-1, RMP-2, SEL-32: requests that take, fail, succeed and end in any order. The counts of requests in flight are right,
-// nobody is over an allowance that a better or equally good candidate could have spared, everyone is tried once, and what
-// is explained is what is done.
+// RMP-1, RMP-2, SEL-32: requests that take, fail, succeed and end in any order. The counts of requests in flight are right, no
+// account is over its allowance while an equally good or better candidate has a slot, each is tried once, and the explanation
+// matches the choice.
 func TestLawRamp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rapid.Check(struct{ rapid.TB }{t}, playRamp)
@@ -101,7 +101,7 @@ func playRamp(t *rapid.T) {
 	}
 }
 
-// SEL-11, SEL-30: whatever happens, a request tries everyone once; and a session that changes its account has a reason.
+// SEL-11, SEL-30: in all cases, a request tries each account once, and a session that changes its account has a reason.
 func TestLawRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rapid.Check(struct{ rapid.TB }{t}, playRequests) // a bubble has no deadline that rapid could ask a *testing.T for
@@ -179,8 +179,8 @@ func playRequests(t *rapid.T) {
 	}
 }
 
-// RMP-2, FO-6: requests that wait while others begin, end, succeed and fail. No one waits while there is something for it, and
-// the queue holds those that wait and no other.
+// RMP-2, FO-6: requests that wait while others begin, end, succeed and fail. No request waits while there is an account for
+// it, and the queue has exactly those that wait.
 func TestLawQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rapid.Check(struct{ rapid.TB }{t}, playQueue)

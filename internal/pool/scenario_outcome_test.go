@@ -9,7 +9,7 @@ import (
 	"shunt/internal/quota"
 )
 
-// outcome reads "429 5h=rejected/.99/+2h retry=30s": what came back, with the cooldown that follows from it.
+// outcome reads "429 5h=rejected/.99/+2h retry=30s": the response, with its cooldown.
 func outcome(words []string, scope quota.Scope) (Outcome, error) {
 	o := Outcome{Sent: time.Now(), Scope: scope}
 	for _, word := range words[1:] {
@@ -78,7 +78,7 @@ func outcome(words []string, scope quota.Scope) (Outcome, error) {
 	return o, nil
 }
 
-// refusal classes a 429 by its statuses.
+// refusal returns the event of a 429 with these statuses.
 func refusal(o Outcome) Event {
 	switch named := o.Signal.Rejected(); {
 	case named == quota.Of(FableWeek) && o.Scope == Fable:

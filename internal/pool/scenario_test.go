@@ -17,8 +17,8 @@ import (
 	"shunt/internal/quota"
 )
 
-// TestScenarios plays every testdata/*.txt, so that a report from the field becomes a test by writing it down. One
-// event a line; # starts a comment; the day begins at 00:00:
+// TestScenarios plays every testdata/*.txt, so that a field report becomes a test once it is written down. Each
+// line is an event; # starts a comment; the day begins at 00:00:
 //
 //	[12:00 | 12:00:05 | +31s] VERB ...      when; without it at the time of the line before
 //
@@ -26,14 +26,14 @@ import (
 //	                                        [server.pool]; holds for the accounts that follow
 //	accounts a b:priority=1 c:disabled d:soft=.5 e:is=a f:cap=.8 g:cap5h=.8:cap7d=.7:capfable=.6
 //	order s1 [fable] [advisor] -> a b c     the candidates of a request, best first; - is no session
-//	state a [fable] -> cooled 30s           its group, and how long it is cooled
+//	state a [fable] -> cooled 30s           its group, and the rest of its cooldown
 //	none s1 [fable] -> capped=2 paused=1 until=+2h
 //	                                        there is no candidate, for these reasons
 //	request s1 [fable] -> a 529 -> b 200 moved=failover
-//	                                        whom a request tries, what becomes of it, and how its session moves;
-//	                                        also why=REASON after a name, detour, and none when no one is left
+//	                                        what a request tries, the responses, and how its session moves;
+//	                                        also why=REASON after a name, detour, and none when no account is left
 //	observe a 429 5h=rejected/.99/+2h 7d=.5 all=rejected/+2h retry=30s sent=-10s [fable]
-//	usage a 5h=.99/+2h sent=-10s            what the usage endpoint says
+//	usage a 5h=.99/+2h sent=-10s            a response of the usage endpoint
 //	credential a                            its credential has changed
 //	pause a, resume a, clear a              what an operator does; clear ends the cooldowns
 //
@@ -216,7 +216,7 @@ func (s *scenario) accounts(args []string) error {
 	return nil
 }
 
-// asked is the request of "s1 [fable] -> ..." and what stands after the arrows.
+// asked returns the request of "s1 [fable] -> ..." and the words after each arrow.
 func (s *scenario) asked(args []string) (Request, [][]string, error) {
 	before, after, _ := strings.Cut(strings.Join(args, " "), "->")
 	words := strings.Fields(before)

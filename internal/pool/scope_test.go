@@ -88,7 +88,7 @@ func TestCooldownsOfScopes(t *testing.T) {
 	})
 }
 
-// SEL-5, SEL-30: a session's requests of each scope leave and stay by themselves.
+// SEL-5, SEL-30: a session's requests of one scope move independently of the others.
 func TestSessionOfThreeKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pool.NewTestRegistry().Pool("two")

@@ -8,7 +8,7 @@ import (
 	"shunt/internal/pool"
 )
 
-// STR-6: a session is as warm as its latest request, though the response of an earlier one begins after it.
+// STR-6: a session is as warm as its latest request, even if the response of an earlier one begins after it.
 func TestWarmthIsOfTheLatestRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pool.NewTestRegistry().Pool("claude")

@@ -9,7 +9,7 @@ import (
 
 func keyOf(name string) identity.Key { return identity.OfAccount("claude", name, "") }
 
-// SEL-1: the hash is the same on every machine and for ever; these values were computed by another program.
+// SEL-1: the hash never changes and is the same on every machine; another program computed these values.
 func TestHashIsStable(t *testing.T) {
 	const id = "5f0c6a3e-7d55-4b7e-9c2f-0a1b2c3d4e5f"
 	s := SessionOf(id)
@@ -28,7 +28,7 @@ func TestHashIsStable(t *testing.T) {
 	}
 }
 
-// SEL-2: a blank session id is no conversation.
+// SEL-2: a blank session ID does not identify a conversation.
 func TestBlankIsNoSession(t *testing.T) {
 	for _, id := range []string{"", " ", "\t  "} {
 		if s := SessionOf(id); s != 0 {
@@ -37,7 +37,7 @@ func TestBlankIsNoSession(t *testing.T) {
 	}
 }
 
-// homes counts the sessions that each of n identities is home to.
+// homes counts the sessions whose home is each of n identities.
 func homes(n, sessions int) []int {
 	members := make([]Member, n)
 	for i := range members {
@@ -50,7 +50,7 @@ func homes(n, sessions int) []int {
 	return counts
 }
 
-// SEL-1: sessions spread evenly, by a chi-square test at the 0.1 % level. The hash is fixed, so the verdict is too.
+// SEL-1: sessions spread evenly, by a chi-square test at the 0.1 % level. The hash is fixed, so the result is too.
 func TestHomesAreBalanced(t *testing.T) {
 	const sessions = 50_000
 	for n, critical := range map[int]float64{2: 10.83, 3: 13.82, 10: 27.88, 50: 85.35} {
@@ -67,7 +67,7 @@ func TestHomesAreBalanced(t *testing.T) {
 	}
 }
 
-// SEL-1: who comes second is as even as who comes first, so that an account that fails does not flood one other.
+// SEL-1: second choices spread as evenly as first ones, so that the sessions of a failed account do not all land on one other.
 func TestSecondChoicesAreBalanced(t *testing.T) {
 	const n, sessions = 6, 60_000
 	seeds := make([]uint64, n)

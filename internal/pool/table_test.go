@@ -41,12 +41,12 @@ const (
 	Fable   quota.Scope = "fable"
 )
 
-// NewTestRegistry is an empty registry of these families.
+// NewTestRegistry returns an empty registry of these families.
 func NewTestRegistry() *Registry { return NewRegistry(clock.Clock{}, Tables) }
 
 func newHealth() *Health { return new(NewHealth(Tables["claude"])) }
 
-// FableIf is the scope of a request that is for a Fable model or not.
+// FableIf returns the scope of a request, which is for a Fable model or not.
 func FableIf(is bool) quota.Scope {
 	if is {
 		return Fable

@@ -15,7 +15,7 @@ import (
 	"shunt/internal/quota"
 )
 
-// queue starts requests that may have to wait, and notes the order in which they go on.
+// queue starts requests that may have to wait, and records the order in which they continue.
 type queue struct {
 	*gate
 	ctx    context.Context
@@ -52,7 +52,7 @@ func (q *queue) expectServed(what, want string) {
 	}
 }
 
-// RMP-2: requests wait for a slot in the order of their arrival, on any account, and a doubling is a slot as well.
+// RMP-2: requests wait for a slot in arrival order, on any account; a doubled allowance is a slot as well.
 func TestRampQueue(t *testing.T) {
 	inGate(t, 1, "a b", func(g *gate) {
 		g.nearAll()
@@ -101,7 +101,7 @@ func TestRampQueueEnds(t *testing.T) {
 	})
 }
 
-// RMP-2: a request waits ten seconds in all, however many accounts it tries.
+// RMP-2: a request waits ten seconds in total, for any number of accounts that it tries.
 func TestRampQueueOncePerRequest(t *testing.T) {
 	inGate(t, 1, "a b c", func(g *gate) {
 		g.nearAll()
@@ -118,7 +118,7 @@ func TestRampQueueOncePerRequest(t *testing.T) {
 	})
 }
 
-// RMP-2: a client that leaves gives up its place and holds nothing.
+// RMP-2: a client that disconnects gives up its place and its slot.
 func TestRampQueueGivesUp(t *testing.T) {
 	inGate(t, 1, "a", func(g *gate) {
 		ctx, leave := context.WithCancel(g.Context())
@@ -135,7 +135,7 @@ func TestRampQueueGivesUp(t *testing.T) {
 	})
 }
 
-// RMP-2: an account that cools down is nothing to wait for; one that recovers is.
+// RMP-2: a request does not wait for an account that cools down, but does for one that recovers.
 func TestRampQueueFollowsTheAccounts(t *testing.T) {
 	inGate(t, 1, "a b", func(g *gate) {
 		g.nearAll()
@@ -156,7 +156,7 @@ func TestRampQueueFollowsTheAccounts(t *testing.T) {
 	})
 }
 
-// RMP-2: fifty requests of one session's account at once do not all fall on it: each success lets more of them go on.
+// RMP-2: fifty concurrent requests for one account do not all land on it: each success admits more of them.
 func TestFiftyAtOnce(t *testing.T) {
 	inGate(t, 2, "a", func(g *gate) {
 		var most atomic.Int64
@@ -183,7 +183,7 @@ func TestFiftyAtOnce(t *testing.T) {
 	})
 }
 
-// FO-6: a wait ends as soon as another account is available, whatever made it so, and at its time if none is.
+// FO-6: a wait ends as soon as another account is available, for any reason, or at its time if none is.
 func TestWait(t *testing.T) {
 	const wait = 40 * time.Second
 	b, c := account("b").Key, account("c").Key
@@ -297,11 +297,11 @@ func TestWaitGivesUp(t *testing.T) {
 		if c, ok := s.Wait(ctx, began.Add(time.Hour)); ok || time.Since(began) != time.Second {
 			t.Errorf("%q, %v after %v", c.Name, ok, time.Since(began))
 		}
-		p.ClearCooldown(account("a").Key) // touches no one that has left
+		p.ClearCooldown(account("a").Key) // reaches no waiter that has left
 	})
 }
 
-// FO-8c: when the first account is back, for this request.
+// FO-8c: when the first account is available for this request again.
 func TestRecovery(t *testing.T) {
 	const minute = time.Minute
 	throttle := func(d time.Duration) pool.Outcome { return pool.Outcome{Event: pool.Throttled, Cooldown: d} }
@@ -360,7 +360,7 @@ func both(a, b pool.Outcome) func(*pool.Pool) {
 	}
 }
 
-// RTE-4: a request that reports nothing, as one to count tokens, ends with a release alone.
+// RTE-4: a request without an outcome, such as one that counts tokens, ends with a release only.
 func TestReleaseAloneIsEnough(t *testing.T) {
 	p := poolOf()
 	p.Configure(accounts("a", "b"), pool.Policy{RampInitial: 1})
