@@ -144,7 +144,7 @@ func TestExplainWithoutAPlan(t *testing.T) {
 }
 
 // SEL-32, FO-0c, FO-15: what orders those that cool down. Those with a fault of the service are together.
-func TestExplainCooled(t *testing.T) {
+func TestExplainCoolingDown(t *testing.T) {
 	p := poolOf(accounts("a", "b", "c", "d", "e", "f")...)
 	for name, o := range map[string]pool.Outcome{
 		"a": {Event: pool.Throttled, Cooldown: time.Hour},
@@ -169,7 +169,7 @@ func TestExplainCooled(t *testing.T) {
 }
 
 // SEL-3, SEL-32: an explanation changes nothing, not even the turn.
-func TestExplainIsNoTurn(t *testing.T) {
+func TestExplainTakesNoTurn(t *testing.T) {
 	p := poolOf(accounts("a", "b")...)
 	p.Explain(pool.Request{})
 	p.Explain(pool.Request{})
@@ -177,7 +177,7 @@ func TestExplainIsNoTurn(t *testing.T) {
 		t.Errorf("served by %s", c.Name)
 	}
 	if s := p.Snapshot()[0]; s.Requests != 1 || s.InFlight != 1 {
-		t.Errorf("%d requests, %d in hand", s.Requests, s.InFlight)
+		t.Errorf("%d requests, %d in flight", s.Requests, s.InFlight)
 	}
 }
 

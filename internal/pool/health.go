@@ -124,9 +124,9 @@ func (c Cause) String() string {
 type Outcome struct {
 	Sent   time.Time    // when the request was sent
 	Scope  quota.Scope  // of the request
-	Signal quota.Signal // the quota headers of the response, whatever its status
+	Signal quota.Signal // the quota headers of the response, for any status
 	Event  Event
-	// RejectedScope is the scope that a ScopeRejected says is out of quota.
+	// RejectedScope is the scope that is out of quota after a ScopeRejected.
 	RejectedScope quota.Scope
 	Cooldown      time.Duration // how long the event cools the account, clamped by the caller
 }

@@ -79,7 +79,7 @@ func TestCooldowns(t *testing.T) {
 		cause Event         // of the former
 	}{
 		{"SEL-9: nothing happened", nil, 0, 0, None},
-		{"an answer that is none of the account's business", []step{fail(0, None, m)}, 0, 0, None},
+		{"a response that is not about the account", []step{fail(0, None, m)}, 0, 0, None},
 		{"a server error", []step{fail(0, ServerError, 30*s)}, 30 * s, 30 * s, ServerError},
 		{"SEL-8: a Fable rejection", []step{failFable(m).saying(rejects(fable, 0))}, 0, m, None},
 		{
@@ -114,14 +114,14 @@ func TestCooldowns(t *testing.T) {
 		{"FO-12: the last of two resets", []step{fail(0, Rejected, h).saying(rejects(five, 10*s), rejects(seven, 20*s))}, 20 * s, 20 * s, Rejected},
 		{"FO-12: one of two resets unknown", []step{fail(0, Rejected, m).saying(rejects(five, 10*s), rejects(seven, 0))}, m, m, Rejected},
 		{"FO-12: Fable's reset", []step{failFable(h).saying(rejects(fable, 10*s))}, 0, 10 * s, None},
-		{"FO-12: a reset that has passed says nothing", []step{fail(0, Rejected, m).saying(rejects(five, -s))}, m, m, Rejected},
+		{"FO-12: a reset that has passed does not count", []step{fail(0, Rejected, m).saying(rejects(five, -s))}, m, m, Rejected},
 		{
 			"FO-12: a throttle has no window",
 			[]step{{0, Outcome{Signal: quota.Signal{Windows: [3]quota.WindowSignal{{Reset: at(s), Status: "allowed"}}}, Event: Throttled, Cooldown: m}}},
 			m, m, Throttled,
 		},
 		{"FO-12: a newer reading", []step{fail(0, Rejected, m).saying(rejects(five, 0)), reading(9*s, s, five, 0.7)}, 0, 0, None},
-		{"FO-12: a reading asked for before", []step{fail(0, Rejected, m).saying(rejects(five, 0)), reading(9*s, -s, five, 0.7)}, m, m, Rejected},
+		{"FO-12: a reading whose request was sent before", []step{fail(0, Rejected, m).saying(rejects(five, 0)), reading(9*s, -s, five, 0.7)}, m, m, Rejected},
 		{"FO-12: a reading at the threshold", []step{fail(0, Rejected, m).saying(rejects(five, 0)), reading(9*s, s, five, 0.8)}, m, m, Rejected},
 		{"FO-12: a reading of another window", []step{fail(0, Rejected, m).saying(rejects(five, 0)), reading(9*s, s, seven, 0.1)}, m, m, Rejected},
 		{"FO-12: a reading of Fable's", []step{failFable(m).saying(rejects(fable, 0)), reading(9*s, s, fable, 0.1)}, 0, 0, None},
@@ -185,7 +185,7 @@ func TestCooldowns(t *testing.T) {
 }
 
 // QUO-5, SEL-3: the headers of every outcome are recorded, for any event.
-func TestEveryOutcomeIsRead(t *testing.T) {
+func TestHeadersAreAlwaysRecorded(t *testing.T) {
 	for e := None; e <= LoginNeeded; e++ {
 		h := Observe(*newHealth(), fail(0, e, time.Second).saying(uses(FiveHour, 0.3)).Outcome, soft, at(0))
 		if u, ok := h.Quota.Utilization(FiveHour); !ok || u != 0.3 {

@@ -133,7 +133,7 @@ func mayServe(m *Member, scope quota.Scope, now time.Time) bool {
 
 // SEL-11: quota, cooldowns and stickiness reorder the list; they neither drop nor repeat an identity. Only a cap, a pause and
 // being disabled take one out of it.
-func TestLawEveryoneOnce(t *testing.T) {
+func TestLawEachIdentityOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members := anyMembers(t, 0)
 		q, now := anyQuery(t, members), moment(t, "now")
@@ -316,7 +316,7 @@ func TestLawCooldownsNeverShorten(t *testing.T) {
 
 // FO-0c, FO-15, SEL-10: of those that cool down, the session's own is first, then the others by recovery. Those with a fault are
 // one block in order of priority, where the first of them recovers.
-func TestLawCooled(t *testing.T) {
+func TestLawCoolingDown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members := anyMembers(t, 2)
 		q, now := anyQuery(t, members), moment(t, "now")

@@ -289,7 +289,7 @@ func TestMoveIsReportedOnce(t *testing.T) {
 }
 
 // SEL-30: the reason for a move is that at the time of the choice, not of the response.
-func TestReasonIsOfTheChoice(t *testing.T) {
+func TestReasonIsFromTheChoice(t *testing.T) {
 	p := poolOf(accounts("a", "b")...)
 	req := pool.Request{Session: pool.SessionOf("a conversation")}
 	s := p.Begin(req)
@@ -367,7 +367,7 @@ func TestConcurrentUse(t *testing.T) {
 }
 
 // PAU-1, FO-13: an operation on an account that the pool does not have does nothing.
-func TestControlOfAStranger(t *testing.T) {
+func TestControlOfAnUnknownAccount(t *testing.T) {
 	r := pool.NewTestRegistry()
 	p, other := r.Pool("claude"), r.Pool("other")
 	p.Configure(accounts("a"), pool.Policy{})

@@ -71,7 +71,7 @@ func (g *gate) status(name string) pool.Status {
 func (g *gate) expect(what, name string, inFlight, allowance int) {
 	g.Helper()
 	if s := g.status(name); s.InFlight != inFlight || s.Allowance != allowance {
-		g.Errorf("%s: %s has %d in hand of %d, want %d of %d", what, name, s.InFlight, s.Allowance, inFlight, allowance)
+		g.Errorf("%s: %s has %d in flight of %d, want %d of %d", what, name, s.InFlight, s.Allowance, inFlight, allowance)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestRampDoubles(t *testing.T) {
 		if third := g.begin(); first.Name != "a" || second.Name != "a" || third.Name != "b" {
 			t.Fatalf("served by %s %s %s, want a a b", first.Name, second.Name, third.Name)
 		}
-		g.expect("two in hand", "a", 2, 2)
+		g.expect("two in flight", "a", 2, 2)
 		g.succeed(first)
 		g.expect("one success", "a", 2, 4)
 		g.succeed(second)
@@ -113,13 +113,13 @@ func TestRampDoubles(t *testing.T) {
 }
 
 // RMP-1: a cooldown restarts the ramp, and so does a minute without traffic; a response that takes longer is traffic.
-func TestRampBeginsAgain(t *testing.T) {
+func TestRampRestarts(t *testing.T) {
 	inGate(t, 1, "a", func(g *gate) {
 		h := g.begin()
 		g.succeed(h)
 		g.succeed(h)
 		time.Sleep(10 * time.Minute)
-		g.expect("a long answer", "a", 1, 4)
+		g.expect("a long response", "a", 1, 4)
 		h.Release()
 		time.Sleep(59 * time.Second)
 		g.expect("just not idle", "a", 0, 4)
@@ -137,9 +137,9 @@ func TestRampBeginsAgain(t *testing.T) {
 			g.expect("a success after "+e.String(), "a", 1, 2)
 		}
 		g.pool.Observe(h.Key, pool.Outcome{Sent: time.Now(), Event: pool.None, Cooldown: time.Second})
-		g.expect("an answer that is none of the account's business", "a", 1, 2)
+		g.expect("a response that is not about the account", "a", 1, 2)
 		g.pool.Observe(h.Key, pool.Outcome{Sent: time.Now(), Event: pool.Throttled})
-		g.expect("a throttle that asks for no rest", "a", 1, 2)
+		g.expect("a throttle without a cooldown", "a", 1, 2)
 	})
 }
 
@@ -262,7 +262,7 @@ func TestSlots(t *testing.T) {
 		if h.next() != "" {
 			t.Fatal("a third account")
 		}
-		g.expect("found nobody", "b", 0, 1)
+		g.expect("found none", "b", 0, 1)
 		h = g.begin()
 		first := h.Candidate
 		if _, ok := h.NextAvailable(); !ok {

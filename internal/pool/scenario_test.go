@@ -216,8 +216,8 @@ func (s *scenario) accounts(args []string) error {
 	return nil
 }
 
-// asked returns the request of "s1 [fable] -> ..." and the words after each arrow.
-func (s *scenario) asked(args []string) (Request, [][]string, error) {
+// parse returns the request of "s1 [fable] -> ..." and the words after each arrow.
+func (s *scenario) parse(args []string) (Request, [][]string, error) {
 	before, after, _ := strings.Cut(strings.Join(args, " "), "->")
 	words := strings.Fields(before)
 	session, err := s.session(words[0])
@@ -251,7 +251,7 @@ func (s *scenario) homeOf(session Session) identity.Key {
 }
 
 func (s *scenario) order(args []string) error {
-	req, parts, err := s.asked(args)
+	req, parts, err := s.parse(args)
 	if err != nil {
 		return err
 	}
@@ -288,7 +288,7 @@ func (s *scenario) state(args []string) error {
 }
 
 func (s *scenario) none(args []string) error {
-	req, parts, err := s.asked(args)
+	req, parts, err := s.parse(args)
 	if err != nil {
 		return err
 	}
@@ -316,7 +316,7 @@ func (s *scenario) none(args []string) error {
 }
 
 func (s *scenario) request(args []string) error {
-	req, attempts, err := s.asked(args)
+	req, attempts, err := s.parse(args)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func TestHashIsStable(t *testing.T) {
 }
 
 // SEL-2: a blank session ID does not identify a conversation.
-func TestBlankIsNoSession(t *testing.T) {
+func TestBlankSession(t *testing.T) {
 	for _, id := range []string{"", " ", "\t  "} {
 		if s := SessionOf(id); s != 0 {
 			t.Errorf("%q is session %v", id, s)

@@ -32,7 +32,7 @@ func TestWindowHeadroom(t *testing.T) {
 		{"reset unknown", five, used(0.9), 0.98, inf, inf},
 		{"utilization unknown", five, resets(9000 * s), 0.98, inf, inf},
 		{"nothing known", five, quota.WindowSignal{}, 0.98, inf, inf},
-		// One that has just begun counts as a twentieth elapsed, 900 s: a first big request is no pace.
+		// One that has just begun counts as a twentieth elapsed, 900 s: one big request is not a pace yet.
 		{"begun a minute ago", five, until(17_940*s, used(0.01)), 1, 71_160, 71_160},
 		{"begun a twentieth ago", five, until(17_100*s, used(0.01)), 1, 72_000, 72_000},
 		{"a reset beyond the length", five, until(20_000*s, used(0.1)), 1, -11_900, -11_900},
@@ -80,7 +80,7 @@ func TestHeadroom(t *testing.T) {
 	}
 }
 
-// SEL-6, SEL-21: a higher threshold never leaves less headroom, no headroom at all is what near means, and it is always a
+// SEL-6, SEL-21: a higher threshold never leaves less headroom, an account without headroom is near, and headroom is always a
 // number.
 func TestLawHeadroom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -38,7 +38,7 @@ func anyScope(t *rapid.T) quota.Scope {
 	return rapid.SampledFrom([]quota.Scope{anyModel, fableOnly}).Draw(t, "scope")
 }
 
-// anyState is what some history of responses leaves behind. The clock may have stepped back in between.
+// anyState returns the state after some history of responses. The clock may have stepped back in between.
 func anyState(t *rapid.T) quota.State {
 	s := quota.NewState(table)
 	for range rapid.IntRange(0, 4).Draw(t, "responses") {
@@ -83,8 +83,8 @@ func TestLawNothingStaleIsRead(t *testing.T) {
 	})
 }
 
-// QUO-2: a response that says nothing is no observation.
-func TestLawSilenceChangesNothing(t *testing.T) {
+// QUO-2: a response without quota headers changes nothing.
+func TestLawEmptySignalChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		expired, now := anyState(t), moment(t, "now")
 		expired.Expire(now)
@@ -97,7 +97,7 @@ func TestLawSilenceChangesNothing(t *testing.T) {
 }
 
 // SEL-6, SEL-7: rejected is over hard is near, and raising thresholds never takes an account nearer to its quota.
-func TestLawStandings(t *testing.T) {
+func TestLawGroups(t *testing.T) {
 	fraction := rapid.Float64Range(0, quota.DefaultHard)
 	rapid.Check(t, func(t *rapid.T) {
 		s, now, scope := anyState(t), moment(t, "now"), anyScope(t)

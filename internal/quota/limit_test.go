@@ -53,8 +53,8 @@ func TestRejected(t *testing.T) {
 	}
 }
 
-// SEL-5, QUO-13: an aggregate that only repeated what the windows said ends with them; one that stood alone outlives
-// windows that said nothing.
+// SEL-5, QUO-13: an aggregate that only repeated the windows' statuses ends with them; one that was the only status outlives
+// windows without one.
 func TestAggregateEndsWithItsWindows(t *testing.T) {
 	repeated := newHistory()
 	repeated.record(0, merged("rejected", on(sevenDay, until(48*time.Hour, status("rejected")))))
@@ -76,7 +76,7 @@ func TestWindowStatusMasksAggregate(t *testing.T) {
 		t.Error("the window's status is the newer and the closer word")
 	}
 	if s := h.expired(time.Hour); !s.Rejected(anyModel, soft) {
-		t.Error("QUO-13: it counts again when the window's status is gone")
+		t.Error("QUO-13: it counts again when the window's status has expired")
 	}
 }
 
@@ -237,7 +237,7 @@ func TestAggregateReset(t *testing.T) {
 	s = quota.NewState(table)
 	s.Record(passed, at(0), at(0))
 	if s.Expire(at(time.Hour)); !s.Rejected(anyModel, soft) {
-		t.Error("a reset that has passed says nothing")
+		t.Error("a reset that has passed still counts")
 	}
 }
 

@@ -93,7 +93,7 @@ func (m *model) view(w int) view {
 	return v
 }
 
-// anyUsage is an answer of the usage endpoint.
+// anyUsage is a response of the usage endpoint.
 func anyUsage(t *rapid.T) quota.Usage {
 	var u quota.Usage
 	for w := range u.Windows {
@@ -133,7 +133,7 @@ func TestLawModel(t *testing.T) {
 					t.Fatalf("rejected %v, not once it was read", s.Rejected(anyModel, soft))
 				}
 				if s = read; s.Aggregate() == "" {
-					m.aggregate, m.aggregateTo = "", nil // what has no effect may be forgotten
+					m.aggregate, m.aggregateTo = "", nil // a status without effect may be dropped
 				}
 			}
 			s.Expire(now)
@@ -150,7 +150,8 @@ func TestLawModel(t *testing.T) {
 	})
 }
 
-// aHistory is a state as it comes about while time goes on, each answer asked for in the second it came, and its end.
+// aHistory returns the state after some responses in order of time, each to a request of the same second, and the time of the
+// last.
 func aHistory(t *rapid.T) (s quota.State, now time.Time) {
 	s, now = quota.NewState(table), start
 	for range rapid.IntRange(0, 6).Draw(t, "events") {
@@ -165,8 +166,8 @@ func aHistory(t *rapid.T) (s quota.State, now time.Time) {
 	return s, now
 }
 
-// QUO-34, QUO-36: to export and import changes nothing that can be asked, at once or later; but for an aggregate that a
-// window's status has masked, which does not come back when that has gone.
+// QUO-34, QUO-36: export and import change nothing that can be read, now or later, except for an aggregate that a window's
+// status has masked: it does not come back when that has expired.
 func TestLawExportImport(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, now := aHistory(t)
@@ -194,7 +195,7 @@ func TestLawExportImport(t *testing.T) {
 	})
 }
 
-// QUO-35, QUO-36: whatever a version-2 record says, migrating and importing it settles it: the rewritten one is read as it is.
+// QUO-35, QUO-36: once any version-2 record has been migrated and imported, the rewritten one is read unchanged.
 func TestLawMigration(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, now := aHistory(t)

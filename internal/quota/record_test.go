@@ -23,12 +23,12 @@ func aggregate(r quota.Record, text string, stamp time.Duration) quota.Record {
 	return r
 }
 
-// The process of these tests starts at 1000 h of Unix time, so that a file can speak of times before.
+// The process of these tests starts at 1000 h of Unix time, so that a file can have earlier times.
 const begin = 1000 * time.Hour
 
 func epoch(d time.Duration) time.Time { return time.Unix(int64(d/time.Second), 0).UTC() }
 
-// lasts is how long after the start of the process something is still there; 0 is not at all, forever a year.
+// lasts returns how long after the start of the process something is still there; 0 if it never is, a year if it stays.
 func lasts(s quota.State, there func(quota.State) bool) time.Duration {
 	const forever = 365 * 24 * time.Hour
 	for d := time.Duration(0); d < forever; d += time.Hour / 2 {
@@ -40,7 +40,7 @@ func lasts(s quota.State, there func(quota.State) bool) time.Duration {
 	return forever
 }
 
-// QUO-34: what is made of a record at the start, in the order that the specification gives. A lifetime tells the stamp.
+// QUO-34: the import of a record at the start, in the order that the specification gives. A lifetime shows the stamp.
 func TestImport(t *testing.T) {
 	const five, h, year = fiveHour, time.Hour, 365 * 24 * time.Hour
 	type w = quota.WindowRecord
@@ -66,9 +66,9 @@ func TestImport(t *testing.T) {
 		{"a status of the future", w{Status: "rejected", ObservedAtStatus: epoch(begin + 100*h)}, 0, 0, 5 * h},
 		{"FO-12: a reading that came after the status", w{HasUtilization: true, ObservedAt: epoch(begin - h), Status: "rejected", ObservedAtStatus: epoch(begin - 2*h)}, 4 * h, 0, 0},
 		{"FO-12: a reading of the same second", w{HasUtilization: true, ObservedAt: epoch(begin - h), Status: "rejected", ObservedAtStatus: epoch(begin - h)}, 4 * h, 0, 4 * h},
-		{"FO-12: a reading that came who knows when", w{HasUtilization: true, Status: "rejected", ObservedAtStatus: epoch(begin - 2*h)}, 5 * h, 0, 3 * h},
-		{"QUO-36: a reset is no boundary", w{Status: "rejected", Reset: epoch(begin + h)}, 0, h, 5 * h},
-		{"a time that is no time", w{HasUtilization: true, Reset: epoch(290 * year)}, 5 * h, year, 0},
+		{"FO-12: a reading of unknown time", w{HasUtilization: true, Status: "rejected", ObservedAtStatus: epoch(begin - 2*h)}, 5 * h, 0, 3 * h},
+		{"QUO-36: a reset is not a boundary", w{Status: "rejected", Reset: epoch(begin + h)}, 0, h, 5 * h},
+		{"a time beyond all calendars", w{HasUtilization: true, Reset: epoch(290 * year)}, 5 * h, year, 0},
 	}
 	for _, tt := range tests {
 		s := quota.Import(table, stored(five, tt.record), epoch(begin))
@@ -85,7 +85,7 @@ func TestImport(t *testing.T) {
 }
 
 // QUO-13, QUO-34: an aggregate lives a week from its stamp; without one it goes with any window that expires in the import,
-// and else is as old as the process. It counts only if it stood alone in the record, whatever of the record is out of date.
+// and else is as old as the process. It counts only if it was the only status in the record, even if others have expired since.
 func TestImportAggregate(t *testing.T) {
 	const five, h = fiveHour, time.Hour
 	past := quota.WindowRecord{HasUtilization: true, Reset: epoch(begin - h)}
@@ -169,7 +169,7 @@ func TestMigrateAggregate(t *testing.T) {
 		name   string
 		record quota.Record
 		start  time.Duration
-		stamp  time.Duration // -1 = the aggregate is gone
+		stamp  time.Duration // -1 = the aggregate has expired
 	}{
 		{"no reset", reset(0, 0), begin, begin},
 		{"one reset", reset(begin+h, 0), begin, begin + h - week},
@@ -204,7 +204,7 @@ func TestMigrateAggregate(t *testing.T) {
 	}
 }
 
-// QUO-33: times are whole seconds, and what has gone is not written.
+// QUO-33: times are whole seconds, and what has expired is not written.
 func TestExport(t *testing.T) {
 	h := newHistory()
 	half := 500 * time.Millisecond

@@ -14,7 +14,7 @@ const week = 7 * 24 * time.Hour
 
 func at(d time.Duration) time.Time { return start.Add(d) }
 
-// record takes in a signal at a time after the start; its request went out a second before.
+// record records a signal at a time after the start; its request was sent a second before.
 func (h *history) record(d time.Duration, sig quota.Signal) *history {
 	h.state.Record(sig, at(d-time.Second), at(d))
 	return h
@@ -45,7 +45,7 @@ func until(d time.Duration, sig quota.WindowSignal) quota.WindowSignal {
 	return sig
 }
 
-// view is what the readers say about one window; nil = unknown.
+// view is all that can be read about one window; nil = unknown.
 type view struct {
 	used   any
 	reset  any
@@ -71,7 +71,7 @@ func expect(t *testing.T, what string, s quota.State, w int, want view) {
 }
 
 // QUO-2: a field that is absent or malformed leaves what is stored; more than 1 is kept.
-func TestEachFieldStandsAlone(t *testing.T) {
+func TestFieldsAreIndependent(t *testing.T) {
 	full := quota.WindowSignal{Utilization: 0.4, HasUtilization: true, Reset: at(time.Hour), Status: "allowed"}
 	tests := map[string]struct {
 		sig  quota.WindowSignal
@@ -138,7 +138,7 @@ func TestBoundaryNeverMoves(t *testing.T) {
 
 	none := newHistory()
 	none.record(0, on(fiveHour, status("rejected"))).record(1, on(fiveHour, resets(h)))
-	expect(t, "a reset learnt later is no boundary", none.expired(h), fiveHour, view{nil, nil, "rejected"})
+	expect(t, "a later reset is not a boundary", none.expired(h), fiveHour, view{nil, nil, "rejected"})
 }
 
 // QUO-15: a response without a reset falls back on the stored one only while that is ahead.
@@ -160,7 +160,7 @@ func TestRecordExpires(t *testing.T) {
 	expect(t, "after the reset", h.state, fiveHour, view{nil, 5 * time.Hour, ""})
 }
 
-// QUO-13: the aggregate lives a week from its stamp, whatever its windows do.
+// QUO-13: the aggregate is valid for a week from its stamp, independent of its windows.
 func TestAggregateLifetime(t *testing.T) {
 	h := newHistory()
 	sig := on(fiveHour, until(time.Hour, used(0.4)))
@@ -174,11 +174,11 @@ func TestAggregateLifetime(t *testing.T) {
 	}
 }
 
-// SEL-9: unseen is what never said anything, and what has nothing left of it.
+// SEL-9: an account is unseen if nothing was ever observed, or if all has expired.
 func TestUnseen(t *testing.T) {
 	h := newHistory()
 	if h.record(0, quota.Signal{}); !h.state.Unseen() {
-		t.Error("a response without quota headers is no observation")
+		t.Error("a response without quota headers is not an observation")
 	}
 	h.record(0, quota.Signal{Status: "allowed"})
 	h.record(0, on(fable, resets(time.Hour)))
@@ -193,14 +193,14 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
-// A clock that steps back forgets nothing and breaks nothing.
+// A clock that steps back clears nothing.
 func TestClockStepsBack(t *testing.T) {
 	h := newHistory()
 	h.record(0, on(fiveHour, until(time.Hour, used(0.4))))
 	expect(t, "an hour earlier", h.expired(-time.Hour), fiveHour, view{0.4, time.Hour, ""})
 }
 
-// FO-13: to clear rejections takes every rejected status and nothing else, and a rejection after it counts again.
+// FO-13: ClearRejections clears every rejected status and nothing else, and a later rejection counts again.
 func TestClearRejections(t *testing.T) {
 	s := quota.NewState(table)
 	sig := merged(

@@ -8,7 +8,7 @@ import (
 	"shunt/internal/quota"
 )
 
-// poll takes in an answer of the usage endpoint, asked for a second before.
+// poll records a response of the usage endpoint to a request that was sent a second before.
 func (h *history) poll(d time.Duration, w int, u quota.WindowUsage) *history {
 	var all quota.Usage
 	all.Windows[w] = u

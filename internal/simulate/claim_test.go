@@ -8,8 +8,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// What the product claims, on twenty workloads that ask for 85 to 100 % of what the windows hold (SIM-1). The pool is small,
-// so that a test can play it: two accounts of one size and two of a third of it. Where a single session is large against a
+// SIM-1: the product's claims, on twenty workloads that demand 85 to 100 % of what the windows hold. The pool is small,
+// so that a test can simulate it: two accounts of one size and two of a third of it. Where a single session is large against a
 // five-hour window, or the pool has no more than three accounts, luck decides by a percent or two between shunt with
 // and without the plan.
 func TestPlanningPays(t *testing.T) {
@@ -44,7 +44,7 @@ func TestPlanningPays(t *testing.T) {
 	t.Logf("served, of the bound: %v", served)
 }
 
-// On the pool of the defaults, shunt moves few sessions at all, against those that round-robin moves.
+// SIM-1: on the default pool, shunt moves few sessions compared with round-robin.
 func TestFewSessionsMove(t *testing.T) {
 	o := Defaults()
 	w := synthesize(o)
@@ -56,7 +56,7 @@ func TestFewSessionsMove(t *testing.T) {
 	}
 }
 
-// playPlanned is what becomes of a workload under shunt with [server.pool].
+// playPlanned returns the result of a workload under shunt with [server.pool].
 func playPlanned(o Options, w *workload) (r Result) {
 	s := newShunt(w, 0, planned(o))
 	x := newRun(w, o, s, &r)

@@ -12,7 +12,7 @@ import (
 	"shunt/internal/family/claude"
 )
 
-// small is a comparison that takes a moment.
+// small is a comparison that takes little time.
 func small() Options {
 	o := Defaults()
 	o.Days, o.Plans = 5, []float64{2, 1, 1}
@@ -44,7 +44,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 	}
 }
 
-// Laws of every comparison: each turn is answered or refused, work is neither lost nor made, nobody passes the bound, quota is
+// SIM-1: laws of every comparison: each turn is served or refused, work is neither lost nor created, no policy passes the bound, quota is
 // spent on work, on caches left behind and on what a refusal kept from being cached, and never without reason.
 func TestAccounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -89,8 +89,8 @@ func TestAccounts(t *testing.T) {
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-6*max(math.Abs(a), math.Abs(b)) }
 
-// Polling is part of the plan: shunt learns what others use, and when a window has begun anew.
-func TestPollingIsSeen(t *testing.T) {
+// SIM-1, QUO-20: polls show shunt what others use, and when a window has reset.
+func TestPolling(t *testing.T) {
 	o := small()
 	w := synthesize(o)
 	polled, blind := Result{}, Result{}
@@ -111,7 +111,7 @@ func TestPollingIsSeen(t *testing.T) {
 	}
 }
 
-// Options that cannot be played are refused with a word about which.
+// SIM-1: invalid options are errors that name the option.
 func TestCheck(t *testing.T) {
 	for name, change := range map[string]func(*Options){
 		"days":          func(o *Options) { o.Days = 0 },

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The page is complete in itself, shows every policy, account and number, and has no hole where a number should be.
+// SIM-1: the page is self-contained, shows every policy, account and number, and no number is missing.
 func TestPage(t *testing.T) {
 	o := small()
 	c := Compare(o)

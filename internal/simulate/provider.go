@@ -25,8 +25,8 @@ type meter struct {
 	closed func(unused float64) // called when the window resets
 }
 
-// answer is the provider's response to one request.
-type answer struct {
+// response is the provider's response to one request.
+type response struct {
 	served bool
 	signal quota.Signal
 	full   quota.Set // the windows that refuse it
@@ -85,10 +85,10 @@ func (l *ledger) charge(units float64, fable bool) {
 	}
 }
 
-// ask sends a request to an account. The caller charges what is served.
-func (p *provider) ask(account int, fable bool, now time.Duration) answer {
+// send sends a request to an account. The caller charges what is served.
+func (p *provider) send(account int, fable bool, now time.Duration) response {
 	l := &p.accounts[account]
-	a := answer{full: l.full(fable)}
+	a := response{full: l.full(fable)}
 	a.served = a.full == 0
 	a.signal.Status = "allowed"
 	for w := range l.windows {
@@ -117,4 +117,4 @@ func (p *provider) usage(account int) quota.Usage {
 }
 
 // fableOnly reports whether only the Fable week refuses.
-func (a *answer) fableOnly() bool { return a.full == quota.Of(claude.Fable) }
+func (a *response) fableOnly() bool { return a.full == quota.Of(claude.Fable) }

@@ -22,7 +22,7 @@ func accountOf(sizes [claude.WindowCount]float64, resets [claude.WindowCount]tim
 	return a
 }
 
-// QUO-1: the provider admits while there is room, tells what was used before, and refuses until the last full window resets.
+// QUO-1: the provider admits while there is room, reports what was used before, and refuses until the last full window resets.
 func TestProviderWindows(t *testing.T) {
 	p := newProvider(monday, []account{accountOf([3]float64{100, 1000, 50}, [3]time.Duration{2 * hour, 50 * hour, 60 * hour})})
 	type step struct {
@@ -39,7 +39,7 @@ func TestProviderWindows(t *testing.T) {
 		{hour, false, 0, quota.Of(five), hour, 1.05},             // and is the last
 		{2 * hour, true, 10, 0, 0, 0},                            // until the reset, which is a moment of the new window
 		{3 * hour, true, 0, quota.Of(fable), 57 * hour, 0.1},     // 55 of 50
-		{3 * hour, false, 90, 0, 0, 0.1},                         // which is nobody else's matter
+		{3 * hour, false, 90, 0, 0, 0.1},                         // which affects no other model
 		{4 * hour, true, 0, quota.Of(five, fable), 56 * hour, 1}, // the later of two
 		{60*hour + 1, true, 1, 0, 0, 0},                          // all have begun anew
 		{60*hour + 2, false, 0, 0, 0, 0.01},                      // and none is full
@@ -48,7 +48,7 @@ func TestProviderWindows(t *testing.T) {
 		{58*hour + 7*24*hour, false, 0, quota.Of(seven), 160 * hour, 0},
 	} {
 		p.advance(s.at)
-		a := p.ask(0, s.fable, s.at)
+		a := p.send(0, s.fable, s.at)
 		if a.full != s.full || a.served != (s.full == 0) || a.retry != s.retry {
 			t.Fatalf("step %d: full %b, again in %v", i, a.full, a.retry)
 		}
@@ -70,7 +70,7 @@ func TestProviderWindows(t *testing.T) {
 	}
 }
 
-// A cache belongs to one account, lasts for its life after the last use, and is left behind by a move.
+// SIM-1: a cache belongs to one account, lasts for its life after the last use, and is left behind by a move.
 func TestCaches(t *testing.T) {
 	const minute = time.Minute
 	c := newCaches(5*minute, 2, 3)
@@ -86,7 +86,7 @@ func TestCaches(t *testing.T) {
 		{7 * minute, 0, 1, 180, 0, 150},  // a move
 		{8 * minute, 0, 0, 200, 150, 30}, // and back: what came since is missing
 		{9 * minute, 0, 2, 210, 0, 200},  // the newest counts
-		{14*minute + 1, 0, 2, 220, 0, 0}, // nobody has it any more
+		{14*minute + 1, 0, 2, 220, 0, 0}, // no account has it any more
 		{14*minute + 2, 1, 1, 80, 0, 0},
 	} {
 		turn := turn{at: s.at, thread: s.thread, prompt: s.prompt}
@@ -103,7 +103,7 @@ func TestCaches(t *testing.T) {
 	}
 }
 
-// Expired quota counts only where demand was refused, and no refusal counts twice.
+// SIM-1: expired quota counts only where demand was refused, and no refusal counts twice.
 func TestWaste(t *testing.T) {
 	var a, b meter
 	w := &waste{}
@@ -115,13 +115,13 @@ func TestWaste(t *testing.T) {
 		unused  float64
 		total   float64
 	}{
-		{0, &a, 100, 0},    // nobody asked
+		{0, &a, 100, 0},    // no request came
 		{30, &a, 100, 30},  // all of the refused would have fitted
 		{0, &b, 100, 30},   // and it would have fitted here only instead
 		{50, &b, 20, 50},   // part of it would have
 		{0, &a, 100, 80},   // and the rest on the other, whose week saw all of it
 		{40, &b, 0, 80},    // a week that was used up
-		{0, &a, 1000, 120}, // is no loss; the other one's is
+		{0, &a, 1000, 120}, // is not a loss; the other one's is
 		{0, &b, 100, 120},  // and the next one saw no refusal
 	} {
 		w.refuse(s.refused)

@@ -79,7 +79,7 @@ func (x *run) advance(until time.Duration) {
 		}
 		for i, at := range x.nextPoll {
 			if at < next {
-				next, event = at, func() { x.askUsage(i) }
+				next, event = at, func() { x.pollUsage(i) }
 			}
 		}
 		x.provider.advance(next)
@@ -96,7 +96,7 @@ func (x *run) other() {
 	x.nextOther++
 }
 
-func (x *run) askUsage(account int) {
+func (x *run) pollUsage(account int) {
 	x.poller.poll(account, x.nextPoll[account], x.provider.usage(account))
 	x.nextPoll[account] += x.every
 }
@@ -111,7 +111,7 @@ func (x *run) turn(t *turn) {
 		if !ok {
 			break
 		}
-		a := x.provider.ask(account, t.fable, t.at)
+		a := x.provider.send(account, t.fable, t.at)
 		if a.served {
 			x.serve(t, account)
 		} else {

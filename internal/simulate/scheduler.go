@@ -14,7 +14,7 @@ type scheduler interface {
 	// next returns the account to try; not ok if the client gets a 429 now.
 	next() (account int, ok bool)
 	// observe records the response of the account that next returned.
-	observe(account int, a *answer)
+	observe(account int, a *response)
 }
 
 // cooldowns is the part that the simple policies share. They know quota from refusals alone. They are better than the tools that
@@ -47,7 +47,7 @@ func (r *cooldowns) usable(account int) bool {
 	return true
 }
 
-func (r *cooldowns) observe(account int, a *answer) {
+func (r *cooldowns) observe(account int, a *response) {
 	for w := range claude.WindowCount {
 		if a.full.Has(w) {
 			until := &r.until[account]
@@ -127,4 +127,4 @@ func (s *stickyOnly) next() (int, bool) {
 	return s.home, first
 }
 
-func (s *stickyOnly) observe(int, *answer) {}
+func (s *stickyOnly) observe(int, *response) {}

@@ -8,7 +8,7 @@ import (
 	"shunt/internal/quota"
 )
 
-// play has a policy serve turns of one session by accounts that refuse as they are told to, and returns who was tried.
+// play has a policy serve turns of one session by accounts that refuse as given, and returns those it tried.
 func tries(s scheduler, at time.Duration, fableTurn bool, refuse map[int]quota.Set, resets [claude.WindowCount]time.Duration) (tried []int) {
 	t := turn{at: at, fable: fableTurn}
 	s.begin(&t, at)
@@ -18,7 +18,7 @@ func tries(s scheduler, at time.Duration, fableTurn bool, refuse map[int]quota.S
 			return append(tried, -1)
 		}
 		tried = append(tried, account)
-		a := answer{full: refuse[account], served: refuse[account] == 0, resets: resets}
+		a := response{full: refuse[account], served: refuse[account] == 0, resets: resets}
 		s.observe(account, &a)
 		if a.served {
 			return tried
@@ -26,7 +26,7 @@ func tries(s scheduler, at time.Duration, fableTurn bool, refuse map[int]quota.S
 	}
 }
 
-// SIM-1: what the simple policies do. -1 is a 429 for the client.
+// SIM-1: the choices of the simple policies. -1 is a 429 for the client.
 func TestSimplePolicies(t *testing.T) {
 	full, fableFull := quota.Of(five), quota.Of(fable)
 	type step struct {
@@ -45,7 +45,7 @@ func TestSimplePolicies(t *testing.T) {
 			{0, false, map[int]quota.Set{0: full}, []int{0, 1}},
 			{hour, false, nil, []int{1}},
 			{hour, true, map[int]quota.Set{1: fableFull}, []int{1, 2}},
-			{hour, false, nil, []int{1}}, // Fable's rest is Fable's
+			{hour, false, nil, []int{1}}, // Fable's cooldown is Fable's
 			{2 * hour, false, nil, []int{0}},
 			{2 * hour, true, map[int]quota.Set{0: full | fableFull, 2: full}, []int{0, 2, -1}},
 			{3 * hour, true, nil, []int{2}},
@@ -56,7 +56,7 @@ func TestSimplePolicies(t *testing.T) {
 			{0, false, nil, []int{1}},
 			{0, false, map[int]quota.Set{2: full}, []int{2, 0}},
 			{hour, false, nil, []int{1}},
-			{hour, false, nil, []int{0}}, // 2 rests
+			{hour, false, nil, []int{0}}, // 2 cools down
 			{2 * hour, false, nil, []int{1}},
 			{2 * hour, false, nil, []int{2}},
 			{3 * hour, false, map[int]quota.Set{0: full, 1: full, 2: full}, []int{0, 1, 2, -1}},
@@ -96,9 +96,9 @@ func equal(a, b []int) bool {
 	return true
 }
 
-// SEL-1, FO-12: the real scheduler is driven as the gateway drives it: a session stays at the home that sticky-only knows, goes
-// elsewhere when that refuses, and comes back when its window has begun anew.
-func TestShuntIsDriven(t *testing.T) {
+// SEL-1, FO-12: the real scheduler is used as the gateway uses it: a session stays at the home of sticky-only, leaves it when
+// it refuses, and returns when its window has reset.
+func TestShuntPolicy(t *testing.T) {
 	w := synthesize(small())
 	s := newShunt(w, 0, planned(small()))
 	p := newProvider(w.start, w.accounts)
@@ -111,7 +111,7 @@ func TestShuntIsDriven(t *testing.T) {
 			if !ok {
 				return -1
 			}
-			a := p.ask(account, false, now)
+			a := p.send(account, false, now)
 			s.observe(account, &a)
 			if a.served {
 				return account

@@ -21,11 +21,11 @@ const (
 	think         = 90.0
 	thinkSigma    = 1.3
 
-	baseLeast, baseMost     = 16_000, 32_000 // system prompt, tools, project files
-	askLeast, askMost       = 200, 1500      // what a person writes
-	growth, growthSigma     = 1200.0, 0.9    // results of tools
-	answers, answersSigma   = 350.0, 0.8
-	compactAt, summaryOfOld = 160_000, 10_000
+	baseLeast, baseMost       = 16_000, 32_000 // system prompt, tools, project files
+	askLeast, askMost         = 200, 1500      // what a person writes
+	growth, growthSigma       = 1200.0, 0.9    // results of tools
+	outputMedian, outputSigma = 350.0, 0.8
+	compactAt, summaryOfOld   = 160_000, 10_000
 
 	agentChance  = 0.03 // probability that a turn starts sub-agents
 	agentsMost   = 4
@@ -109,14 +109,14 @@ func (m *sessionMaker) turn(c *thread, at time.Duration) {
 	}
 	t := turn{
 		at: at, session: int32(m.sessions), fable: c.fable, weight: c.weight,
-		prompt: c.prompt, output: 20 + int(around(m.rng, answers, answersSigma)),
+		prompt: c.prompt, output: 20 + int(around(m.rng, outputMedian, outputSigma)),
 	}
-	m.say(c, t, m.life)
+	m.addTurn(c, t, m.life)
 	c.prompt += t.output + int(around(m.rng, growth, growthSigma))
 }
 
-// say adds a turn of a conversation, with its work.
-func (w *workload) say(c *thread, t turn, life time.Duration) {
+// addTurn adds a turn of a conversation, with its work.
+func (w *workload) addTurn(c *thread, t turn, life time.Duration) {
 	cached := 0
 	if c.sent > 0 && t.at <= c.last+life {
 		cached = c.sent

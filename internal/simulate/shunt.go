@@ -97,7 +97,7 @@ func (s *shunt) next() (int, bool) {
 const leastCooldown, mostCooldown = time.Second, time.Hour
 
 // observe handles a response as the gateway does by its failover table.
-func (s *shunt) observe(_ int, a *answer) {
+func (s *shunt) observe(_ int, a *response) {
 	key := s.candidate.Key
 	seen := pool.Outcome{Sent: s.now, Scope: scopeOf(s.turn), Signal: a.signal}
 	if a.served {

@@ -41,7 +41,7 @@ func replayed(log io.Reader, o *Options) (*workload, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read request log: %w", err)
 	case len(records) == 0:
-		return nil, errors.New("read request log: there is no request for a message in it")
+		return nil, errors.New("read request log: it contains no request for a message")
 	}
 	if len(o.Plans) == 0 {
 		o.Plans = equalPlans(records)
@@ -124,7 +124,7 @@ func (p *replay) add(r *observe.Record) {
 	} else {
 		t.prompt, t.output = int(r.BytesIn/bytesPerToken), usualAnswer
 	}
-	p.say(p.thread(r.Session, model, &t), t, p.life)
+	p.addTurn(p.thread(r.Session, model, &t), t, p.life)
 }
 
 // session returns the index of a session, -1 without one.

@@ -23,7 +23,7 @@ func record(after time.Duration, session, model string, prompt, read int64) obse
 	}
 }
 
-// written is a log as `shunt run` writes it.
+// written returns a log as `shunt run` writes it.
 func written(t *testing.T, records ...observe.Record) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "requests.jsonl")
@@ -44,7 +44,7 @@ func written(t *testing.T, records ...observe.Record) string {
 	return string(data)
 }
 
-// SIM-1: a request log becomes the demand that it tells of.
+// SIM-1: a request log becomes the demand in it.
 func TestReplay(t *testing.T) {
 	const minute = time.Minute
 	refused := record(8*minute, "aaaaaaaa", "claude-sonnet-4-5", 2200, 0)
@@ -120,7 +120,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// A file that is no log, an empty one and one that spans decades are errors with a word about why.
+// A file that is not a log, an empty one and one that spans decades are errors that state the reason.
 func TestReplayErrors(t *testing.T) {
 	old := record(0, "a", "m", 10, 0)
 	old.Time = time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -9,12 +9,12 @@ import (
 	"shunt/internal/family/claude"
 )
 
-// The workload is what the options say: demand, Fable, others, accounts of their sizes with phases of their own.
+// SIM-1: the workload follows the options: demand, Fable, others, accounts of these sizes with phases of their own.
 func TestWorkload(t *testing.T) {
 	o := Defaults()
 	w := synthesize(o)
 	if got := w.work / w.capacity; got < o.Demand || got > o.Demand*1.01 {
-		t.Errorf("asks for %.3f of what the windows hold", got)
+		t.Errorf("demands %.3f of what the windows hold", got)
 	}
 	var all, others float64
 	phases := map[time.Duration]bool{}
@@ -109,7 +109,7 @@ func TestBoundIsTight(t *testing.T) {
 	}
 }
 
-// Whatever the prices, they are a bound: weak duality, which is what makes a bound of a descent that nobody has proved.
+// Any prices give a bound (weak duality), so the descent needs no proof.
 func TestAnyPricesBound(t *testing.T) {
 	o := small()
 	w := synthesize(o)
@@ -136,7 +136,7 @@ func TestAnyPricesBound(t *testing.T) {
 	}
 }
 
-// Samples of a plot: in order, from the begin to the end, no more than a page can bear.
+// SIM-1: the samples of a plot are in order, from the beginning to the end, and not too many for a page.
 func TestSamples(t *testing.T) {
 	o := small()
 	o.Days, o.Plans, o.Demand = 90, []float64{0.3}, 0.3
