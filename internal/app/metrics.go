@@ -22,7 +22,7 @@ func (a *App) newMetrics(cfg *config.Config) *observe.Metrics {
 	if !cfg.Server.Admin.Present && !cfg.Server.Metrics.Present {
 		return nil
 	}
-	return observe.NewMetrics(a.options.Version, observe.Standing{
+	return observe.NewMetrics(a.options.Version, observe.Sources{
 		InFlight:     func() int64 { return a.gateway.InFlight() },
 		LostLines:    a.requests.lost,
 		Conditions:   func() int { return len(a.health.List()) },

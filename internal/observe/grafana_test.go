@@ -28,7 +28,7 @@ func TestDashboard(t *testing.T) {
 	if err := json.Unmarshal(raw, &board); err != nil {
 		t.Fatal(err)
 	}
-	m := observe.NewMetrics("1", standing())
+	m := observe.NewMetrics("1", sources())
 	m.Count(everything())
 	m.Count(&observe.Record{Provider: "anthropic", End: observe.ClientGone})
 	m.Count(&observe.Record{Provider: "anthropic", End: observe.Failed, StreamError: "overloaded_error"})

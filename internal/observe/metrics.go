@@ -9,9 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics are the counts and the gauges of a process, in the form of Prometheus (OBS-2). What happens is counted when it
-// has ended; what stands is asked for at each scrape. Labels are what the configuration names and what this package lists,
-// except the model and the type of an error, whose values are bounded; no session and no client is among them.
+// Metrics are the Prometheus counters and gauges of a process (OBS-2). Requests are counted when they have ended; gauges are
+// read from [Sources] at each scrape. Label values come from the configuration or from this package, except models and
+// error types, whose number is limited. No label names a session or a client.
 type Metrics struct {
 	registry *prometheus.Registry
 	models   labels
@@ -25,22 +25,22 @@ type Metrics struct {
 	tokenMemo   memo[tokenKey, tokenSeries]
 }
 
-// Standing is what a [Metrics] asks for at each scrape.
-type Standing struct {
-	InFlight     func() int64 // inference requests in hand
-	LostLines    func() int64 // of the request log; never less than before
-	Conditions   func() int   // that hold
+// Sources are the functions that a [Metrics] calls at each scrape.
+type Sources struct {
+	InFlight     func() int64 // inference requests
+	LostLines    func() int64 // lines missing from the request log; never decreases
+	Conditions   func() int   // active ones
 	PoolAccounts func() []PoolAccount
 }
 
-// Buckets in seconds: a cached short answer comes within a second, a long one with thinking takes minutes.
+// Buckets in seconds: a short response from the cache takes less than a second, a long one with thinking takes minutes.
 var (
 	waitBuckets     = []float64{0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120, 300}
 	durationBuckets = []float64{0.1, 0.5, 1, 2, 5, 10, 20, 40, 80, 160, 320, 640, 1280}
 )
 
-// NewMetrics returns metrics that count nothing yet.
-func NewMetrics(version string, s Standing) *Metrics {
+// NewMetrics returns metrics whose counters are zero.
+func NewMetrics(version string, s Sources) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), models: labels{limit: maxModels}, kinds: labels{limit: maxErrorTypes}}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
@@ -53,37 +53,37 @@ func NewMetrics(version string, s Standing) *Metrics {
 		return h
 	}
 	m.requests = counter("shunt_requests_total",
-		"Inference requests that ended, by the status the client got (none: it left before there was one).", "provider", "status")
+		"Completed inference requests, by the status sent to the client (none: the client disconnected first).", "provider", "status")
 	m.duration = histogram("shunt_request_duration_seconds",
-		"Time from a request's arrival to the last byte of its answer.", durationBuckets, "provider", "stream")
+		"Time from the arrival of a request to the last byte of its response.", durationBuckets, "provider", "stream")
 	m.firstByte = histogram("shunt_request_first_byte_seconds",
-		"Time from a request's arrival to the first byte of its answer.", waitBuckets, "provider", "stream")
+		"Time from the arrival of a request to the first byte of its response.", waitBuckets, "provider", "stream")
 	m.attempts = counter("shunt_upstream_attempts_total",
-		"Calls of an upstream, by what came of them (reason).", "provider", "account", "reason")
+		"Requests sent to upstreams, by outcome (reason).", "provider", "account", "reason")
 	m.head = histogram("shunt_upstream_response_seconds",
-		"Time from the call of an upstream to the head of its answer.", waitBuckets, "provider")
+		"Time from sending a request to an upstream to receiving the head of its response.", waitBuckets, "provider")
 	m.rotations = counter("shunt_rotations_total",
-		"Steps of a request away from an account, or from an upstream of a chain (which has no account).", "provider", "account", "reason")
-	m.moves = counter("shunt_session_moves_total", "Changes of a session's account.", "provider", "reason")
+		"Failovers of requests from an account, or from an upstream of a chain (which has no account).", "provider", "account", "reason")
+	m.moves = counter("shunt_session_moves_total", "Moves of sessions from one account to another.", "provider", "reason")
 	m.cut = counter("shunt_streams_cut_total",
-		"Responses that were truncated after the first byte, by cause: "+CutByUpstream+", "+CutIdle+".", "provider", "account", "cause")
+		"Responses truncated after the first byte, by cause: "+CutByUpstream+", "+CutIdle+".", "provider", "account", "cause")
 	m.failed = counter("shunt_stream_errors_total",
-		"Streams of status 200 with an error event, by the type of the error.", "provider", "account", "type")
-	m.gone = counter("shunt_clients_gone_total", "Requests whose client left before the end of the answer.", "provider")
+		"Streams with status 200 that contained an error event, by the type of the error.", "provider", "account", "type")
+	m.gone = counter("shunt_clients_gone_total", "Requests whose client disconnected before the end of the response.", "provider")
 	m.tokens = counter("shunt_tokens_total",
-		"Tokens that answers reported, by kind: input, output, cache_read, cache_creation.", "provider", "account", "model", "kind")
+		"Tokens reported in responses, by kind: input, output, cache_read, cache_creation.", "provider", "account", "model", "kind")
 	m.refreshes = counter("shunt_refreshes_total",
-		"Calls of the token endpoint, by result: success, refused (a new login is needed), failed.", "provider", "account", "result")
+		"Requests to the token endpoint, by result: success, refused (a new login is needed), failed.", "provider", "account", "result")
 
-	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "shunt_build_info", Help: "Always 1; its label is the version of shunt."}, []string{"version"})
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "shunt_build_info", Help: "Always 1; the label is the version of shunt."}, []string{"version"})
 	build.WithLabelValues(version).Set(1)
 	m.registry.MustRegister(
 		build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "shunt_requests_in_flight", Help: "Inference requests in hand."},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "shunt_requests_in_flight", Help: "In-flight inference requests."},
 			func() float64 { return float64(s.InFlight()) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "shunt_conditions", Help: "Conditions that need a person."},
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "shunt_conditions", Help: "Conditions that need an operator's attention."},
 			func() float64 { return float64(s.Conditions()) }),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "shunt_request_log_lost_lines_total", Help: "Lines that the request log could not write."},
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "shunt_request_log_lost_lines_total", Help: "Lines that could not be written to the request log."},
 			func() float64 { return float64(s.LostLines()) }),
 		poolCollector(s.PoolAccounts),
 	)
@@ -91,7 +91,7 @@ func NewMetrics(version string, s Standing) *Metrics {
 	return m
 }
 
-// Handler answers scrapes.
+// Handler serves scrapes.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
@@ -139,7 +139,7 @@ func (m *Metrics) Count(r *Record) {
 	}
 }
 
-// Refreshed counts a call of the token endpoint. The result is one of those that the metric's help lists.
+// Refreshed counts a request to the token endpoint. The help of the metric lists the possible results.
 func (m *Metrics) Refreshed(provider, account, result string) {
 	m.refreshes.WithLabelValues(provider, account, result).Inc()
 }

@@ -30,8 +30,8 @@ func everything() *observe.Record {
 	}
 }
 
-func standing() observe.Standing {
-	return observe.Standing{
+func sources() observe.Sources {
+	return observe.Sources{
 		InFlight: func() int64 { return 3 }, LostLines: func() int64 { return 4 }, Conditions: func() int { return 1 },
 		PoolAccounts: func() []observe.PoolAccount {
 			return []observe.PoolAccount{
@@ -53,7 +53,7 @@ func scrape(m *observe.Metrics) string {
 
 // OBS-2: the names, labels and units of everything that is shown.
 func TestMetrics(t *testing.T) {
-	m := observe.NewMetrics("1.2.3", standing())
+	m := observe.NewMetrics("1.2.3", sources())
 	m.Count(everything())
 	m.Count(&observe.Record{Provider: "anthropic", End: observe.ClientGone})
 	m.Count(&observe.Record{Provider: "anthropic", Account: "home", Status: 200, End: observe.Failed, StreamError: "overloaded_error"})
@@ -121,7 +121,7 @@ shunt_account_headroom_seconds{account="home",provider="anthropic",window="7d"} 
 
 // OBS-2: clients cannot make series without end, nor a label that breaks the scrape.
 func TestModelLabels(t *testing.T) {
-	m := observe.NewMetrics("", standing())
+	m := observe.NewMetrics("", sources())
 	models := []string{"\xff\"\n", strings.Repeat("x", 10_000)}
 	for i := range 200 {
 		models = append(models, fmt.Sprint("model-", i))
@@ -150,7 +150,7 @@ func TestModelLabels(t *testing.T) {
 
 // OBS-1, OBS-2: neither can upstreams, with the types of their errors.
 func TestErrorTypeLabels(t *testing.T) {
-	m := observe.NewMetrics("", standing())
+	m := observe.NewMetrics("", sources())
 	for range 2 {
 		for i := range 100 {
 			m.Count(&observe.Record{End: observe.Failed, StreamError: fmt.Sprint("type_", i)})
@@ -167,7 +167,7 @@ func TestErrorTypeLabels(t *testing.T) {
 
 // Scrapes and requests do not disturb each other.
 func TestScrapeUnderLoad(t *testing.T) {
-	m := observe.NewMetrics("", standing())
+	m := observe.NewMetrics("", sources())
 	var load sync.WaitGroup
 	for g := range 8 {
 		load.Go(func() {
@@ -189,7 +189,7 @@ func TestScrapeUnderLoad(t *testing.T) {
 }
 
 func BenchmarkCount(b *testing.B) {
-	m, r := observe.NewMetrics("", standing()), everything()
+	m, r := observe.NewMetrics("", sources()), everything()
 	r.Calls, r.Rotations, r.Move, r.End = r.Calls[1:], nil, nil, ""
 	b.ReportAllocs()
 	for b.Loop() {

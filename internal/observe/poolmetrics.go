@@ -6,26 +6,26 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// PoolAccount is an account of a pool at the moment of a scrape.
+// PoolAccount describes an account of a pool at the time of a scrape.
 type PoolAccount struct {
 	Provider, Account string
-	Available         bool          // it may be chosen now
-	Cooldown          time.Duration // what is left of it
-	InFlight          int           // requests in hand
+	Available         bool          // it can be chosen now
+	Cooldown          time.Duration // remaining
+	InFlight          int           // requests
 	Windows           []PoolWindow
 }
 
-// PoolWindow is a quota window of an account. Zero fields with a Has beside them, and a zero Reset, are unknown.
+// PoolWindow describes a quota window of an account.
 type PoolWindow struct {
-	Name           string // "5h"
-	Utilization    float64
+	Name           string  // "5h"
+	Utilization    float64 // valid if HasUtilization
 	HasUtilization bool
-	Reset          time.Time
-	Soft           float64 // the threshold from which sessions move
-	Headroom       float64 // seconds; may be infinite
+	Reset          time.Time // zero = unknown
+	Soft           float64   // the threshold at which sessions move to another account
+	Headroom       float64   // seconds; may be infinite
 }
 
-// poolCollector reads the pools at each scrape, so that what they learn costs nothing until somebody looks.
+// poolCollector reads the pools at each scrape, so that updating a pool does not cost anything here.
 type poolCollector func() []PoolAccount
 
 func accountGauge(name, help string, labels ...string) *prometheus.Desc {
@@ -33,13 +33,13 @@ func accountGauge(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	available   = accountGauge("available", "Whether the account may be chosen now: 1 or 0.")
-	cooldown    = accountGauge("cooldown_seconds", "What is left of the account's rest; 0 if it has none.")
-	inFlight    = accountGauge("requests_in_flight", "Requests that the account has in hand.")
-	utilization = accountGauge("utilization_ratio", "How much of the window is used; absent if it is unknown.", "window")
-	threshold   = accountGauge("threshold_ratio", "The utilization from which sessions move to another account.", "window")
-	reset       = accountGauge("reset_timestamp_seconds", "When the window resets, as Unix time; absent if it is unknown.", "window")
-	headroom    = accountGauge("headroom_seconds", "How long the window lasts beyond its reset at its present pace; negative: it reaches its threshold before.", "window")
+	available   = accountGauge("available", "Whether the account can be chosen now: 1 or 0.")
+	cooldown    = accountGauge("cooldown_seconds", "Remaining cooldown of the account; 0 if it is not cooling down.")
+	inFlight    = accountGauge("requests_in_flight", "In-flight requests of the account.")
+	utilization = accountGauge("utilization_ratio", "Used fraction of the window; absent if unknown.", "window")
+	threshold   = accountGauge("threshold_ratio", "Utilization at which sessions move to another account.", "window")
+	reset       = accountGauge("reset_timestamp_seconds", "When the window resets, as a Unix timestamp; absent if unknown.", "window")
+	headroom    = accountGauge("headroom_seconds", "How long the window lasts beyond its reset at the current pace; negative if it reaches its threshold before the reset.", "window")
 )
 
 // Describe implements [prometheus.Collector].
