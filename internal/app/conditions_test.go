@@ -28,7 +28,7 @@ func TestConditionsEndWithTheirAccount(t *testing.T) {
 				end(w)
 				w.wants("conditions at the end", w.conditions(), "")
 				w.wants("began", w.logged("condition began", needsLogin), 1)
-				w.wants("over", w.logged("condition over", needsLogin), 1)
+				w.wants("ended", w.logged("condition ended", needsLogin), 1)
 			}, func(w *world) {
 				w.stale("a")
 				w.provider.Inject("a", sim.InvalidGrant())

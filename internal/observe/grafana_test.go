@@ -11,7 +11,7 @@ import (
 	"shunt/internal/observe"
 )
 
-// The dashboard asks for metrics, by labels, that there are, and shows every metric of shunt's own.
+// OBS-2: the dashboard queries only metrics and labels that exist, and shows every metric of shunt.
 func TestDashboard(t *testing.T) {
 	raw, err := os.ReadFile("../../contrib/grafana.json")
 	if err != nil {
@@ -36,7 +36,7 @@ func TestDashboard(t *testing.T) {
 	labels := map[string][]string{} // by metric
 	label := regexp.MustCompile(`[{,](\w+)="`)
 	for line := range strings.Lines(scrape(m)) {
-		if name, ok := strings.CutPrefix(line, "# TYPE "); ok { // histograms are asked for by their series
+		if name, ok := strings.CutPrefix(line, "# TYPE "); ok { // the series of histograms follow
 			labels[strings.Fields(name)[0]] = nil
 			continue
 		}
@@ -45,19 +45,19 @@ func TestDashboard(t *testing.T) {
 			labels[name] = append(labels[name], l[1])
 		}
 	}
-	asked := map[string]bool{}
+	queried := map[string]bool{}
 	check := func(where, query, legend string) {
 		names := regexp.MustCompile(`\b(shunt|process|go)_\w+`).FindAllString(query, -1)
 		if len(names) == 0 {
 			t.Errorf("%s: no metric in %q", where, query)
 		}
-		var there []string
+		var existing []string
 		for _, name := range names {
 			if _, ok := labels[name]; !ok {
 				t.Errorf("%s: no metric %s", where, name)
 			}
-			asked[regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(name, "")] = true
-			there = append(there, labels[name]...)
+			queried[regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(name, "")] = true
+			existing = append(existing, labels[name]...)
 		}
 		used := regexp.MustCompile(`[{,](\w+)[!=]`).FindAllStringSubmatch(query, -1)
 		used = append(used, regexp.MustCompile(`\{\{(\w+)\}\}`).FindAllStringSubmatch(legend, -1)...)
@@ -67,7 +67,7 @@ func TestDashboard(t *testing.T) {
 			}
 		}
 		for _, l := range used {
-			if !slices.Contains(there, l[1]) && l[1] != "job" && l[1] != "instance" { // Prometheus adds these
+			if !slices.Contains(existing, l[1]) && l[1] != "job" && l[1] != "instance" { // which Prometheus adds
 				t.Errorf("%s: no label %s in %q", where, l[1], query)
 			}
 		}
@@ -75,7 +75,7 @@ func TestDashboard(t *testing.T) {
 	ids := map[int]bool{}
 	for _, p := range board.Panels {
 		if ids[p.ID] {
-			t.Errorf("panel %d is there twice", p.ID)
+			t.Errorf("two panels have the id %d", p.ID)
 		}
 		ids[p.ID] = true
 		for _, target := range p.Targets {
@@ -89,7 +89,7 @@ func TestDashboard(t *testing.T) {
 	}
 	for name := range labels {
 		base := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(name, "")
-		if strings.HasPrefix(name, "shunt_") && !asked[base] {
+		if strings.HasPrefix(name, "shunt_") && !queried[base] {
 			t.Errorf("the dashboard does not show %s", name)
 		}
 	}

@@ -10,35 +10,35 @@ import (
 	"shunt/internal/clock"
 )
 
-// Health holds the conditions that need an operator: "account anthropic/work needs login", "request log". Its component
-// sets one when it begins and clears it when it is over; only those two moments are logged, so a component may repeat
-// either on every failure or success.
+// Health holds the active conditions, the problems that need an operator's attention, such as "account anthropic/work needs
+// login". A component sets a condition when it begins and clears it when it ends. Only these transitions are logged, so a
+// component may set it again on every failure and clear it on every success.
 type Health struct {
 	log   *slog.Logger
 	clock clock.Clock
 
-	mu         sync.Mutex // held while logging, so that the log tells transitions in their order
+	mu         sync.Mutex // held while logging, so that transitions are logged in order
 	conditions map[string]Condition
 }
 
-// Condition is one thing that is wrong at present.
+// Condition is a current problem.
 type Condition struct {
-	Name   string    // unique; says what is wrong
-	Detail string    // the latest circumstances; never a secret
+	Name   string    // unique; names the problem
+	Detail string    // the latest details; never a secret
 	Since  time.Time // when it began
 }
 
-// NewHealth returns a Health without conditions that tells log of every change.
+// NewHealth returns a Health without conditions that logs every transition.
 func NewHealth(log *slog.Logger, c clock.Clock) *Health {
 	return &Health{log: log, clock: c, conditions: map[string]Condition{}}
 }
 
-// Set says that the named condition holds. A condition that holds already keeps its beginning and takes the new detail.
+// Set activates the named condition. If it is active already, Set only updates its detail.
 func (h *Health) Set(name, detail string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c, held := h.conditions[name]
-	if !held {
+	c, active := h.conditions[name]
+	if !active {
 		c = Condition{Name: name, Since: h.clock.Now()}
 		h.log.Warn("condition began", "condition", name, "detail", detail)
 	}
@@ -46,19 +46,19 @@ func (h *Health) Set(name, detail string) {
 	h.conditions[name] = c
 }
 
-// Clear says that the named condition is over. Clearing what does not hold does nothing.
+// Clear ends the named condition. It does nothing if the condition is not active.
 func (h *Health) Clear(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c, held := h.conditions[name]
-	if !held {
+	c, active := h.conditions[name]
+	if !active {
 		return
 	}
 	delete(h.conditions, name)
-	h.log.Info("condition over", "condition", name, "lasted", h.clock.Now().Sub(c.Since))
+	h.log.Info("condition ended", "condition", name, "lasted", h.clock.Now().Sub(c.Since))
 }
 
-// List returns the conditions that hold, by name.
+// List returns the active conditions, sorted by name.
 func (h *Health) List() []Condition {
 	h.mu.Lock()
 	defer h.mu.Unlock()

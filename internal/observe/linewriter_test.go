@@ -24,12 +24,12 @@ func (r *room) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// A write that ends inside a line spoils that line alone.
+// A write that ends in the middle of a line affects only that line.
 func TestLineWriterKeepsLinesWhole(t *testing.T) {
 	disk := &room{left: 6}
 	out := lineWriter{w: disk}
 	for _, step := range []struct {
-		room  int // bytes that become free first
+		room  int // bytes that become free before the write
 		batch string
 		lost  int
 	}{

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// NewLogger builds the process's logger (OBS-1). Format is "text" or "json"; anything else means text on a terminal and
-// JSON otherwise. Durations print as text ("1.5s") in both, so that no reader has to guess a unit.
+// NewLogger returns the process's logger (OBS-1). Format is "text" or "json"; any other value means text on a terminal and
+// JSON otherwise. Both write durations as text ("1.5s"), so that the unit is clear.
 func NewLogger(w io.Writer, level slog.Leveler, format string, tty bool) *slog.Logger {
 	if format == "text" || format != "json" && tty {
 		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 	}
-	w = &shared{w: w}
+	w = &lockedWriter{w: w}
 	return slog.New(&jsonHandler{w, slog.NewJSONHandler(w, &slog.HandlerOptions{
 		Level: level,
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -27,13 +27,13 @@ func NewLogger(w io.Writer, level slog.Leveler, format string, tty bool) *slog.L
 	})})
 }
 
-// jsonHandler writes records of requests by itself.
+// jsonHandler formats records of requests itself.
 type jsonHandler struct {
 	w io.Writer
 	slog.Handler
 }
 
-// write writes a record as the request log does, behind the members that slog puts first.
+// write writes a record as the request log does, after the members that slog puts first.
 func (h *jsonHandler) write(r *Record) {
 	buf := lineBuffers.Get().(*[]byte)
 	defer lineBuffers.Put(buf)
@@ -43,23 +43,23 @@ func (h *jsonHandler) write(r *Record) {
 	_, _ = h.w.Write(*buf) // as slog.Logger does
 }
 
-// shared is a writer for several at once.
-type shared struct {
+// lockedWriter is a writer that several goroutines can use.
+type lockedWriter struct {
 	mu sync.Mutex
 	w  io.Writer
 }
 
-func (s *shared) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.w.Write(p)
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
 }
 
-// closePatience is how long a close waits for whoever takes the last lines of a log.
-const closePatience = 2 * time.Second
+// closeTimeout is how long a close waits until the last lines of a log are written.
+const closeTimeout = 2 * time.Second
 
-// Output writes the lines of a log from a goroutine of its own, so that a reader who takes none, such as a terminal that is
-// halted, never holds up a request. Lines that find no room, or cannot be written, are lost and counted.
+// Output writes the lines of a log in a goroutine of its own, so that a slow reader, such as a suspended terminal, never
+// delays a request. Lines that do not fit into its queue or cannot be written are lost and counted.
 type Output struct {
 	out    lineWriter
 	lines  *queue
@@ -68,8 +68,8 @@ type Output struct {
 	done   chan struct{}
 }
 
-// NewOutput starts an output to w, which [Output.Close] ends. Report writes a line that says how many lines are lost; it is
-// called when lines can be written again.
+// NewOutput starts an output to w, which [Output.Close] stops. Report writes a line with the number of lost lines; it is called
+// when lines can be written again.
 func NewOutput(w io.Writer, report func(w io.Writer, lost int64)) *Output {
 	o := &Output{out: lineWriter{w: w}, lines: newQueue(), report: report, done: make(chan struct{})}
 	go o.run()
@@ -80,7 +80,7 @@ func (o *Output) run() {
 	defer close(o.done)
 	for {
 		batch := o.lines.take()
-		o.tellLost()
+		o.reportLost()
 		if len(batch) == 0 {
 			return
 		}
@@ -89,8 +89,8 @@ func (o *Output) run() {
 	}
 }
 
-// tellLost goes around the queue, in which there may be no room for it either.
-func (o *Output) tellLost() {
+// reportLost bypasses the queue, which may be full.
+func (o *Output) reportLost() {
 	lost := o.lost.Swap(0)
 	if lost == 0 {
 		return
@@ -102,7 +102,7 @@ func (o *Output) tellLost() {
 	}
 }
 
-// Write takes a line. It never fails.
+// Write queues a line. It never fails.
 func (o *Output) Write(line []byte) (int, error) {
 	if !o.lines.add(line) {
 		o.lost.Add(1)
@@ -110,12 +110,12 @@ func (o *Output) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Close writes what waits, as far as somebody takes it within two seconds.
+// Close writes the queued lines, for at most two seconds.
 func (o *Output) Close() {
 	if o.lines.close() {
 		select {
 		case <-o.done:
-		case <-time.After(closePatience):
+		case <-time.After(closeTimeout):
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"shunt/internal/observe"
 )
 
-// everything is a request that has something for each metric.
+// everything returns a request that every metric counts.
 func everything() *observe.Record {
 	return &observe.Record{
 		Time: time.Unix(1_800_000_000, 0), RequestID: "req_1", Path: "/v1/messages", Session: "abcdef01", Client: "ann",
@@ -51,7 +51,7 @@ func scrape(m *observe.Metrics) string {
 	return w.Body.String()
 }
 
-// OBS-2: the names, labels and units of everything that is shown.
+// OBS-2: the names, labels and units of all metrics.
 func TestMetrics(t *testing.T) {
 	m := observe.NewMetrics("1.2.3", sources())
 	m.Count(everything())
@@ -119,7 +119,7 @@ shunt_account_headroom_seconds{account="home",provider="anthropic",window="7d"} 
 	}
 }
 
-// OBS-2: clients cannot make series without end, nor a label that breaks the scrape.
+// OBS-2: clients cannot create an unlimited number of series, or a label that breaks the scrape.
 func TestModelLabels(t *testing.T) {
 	m := observe.NewMetrics("", sources())
 	models := []string{"\xff\"\n", strings.Repeat("x", 10_000)}
@@ -148,7 +148,7 @@ func TestModelLabels(t *testing.T) {
 	}
 }
 
-// OBS-1, OBS-2: neither can upstreams, with the types of their errors.
+// OBS-1, OBS-2: neither can upstreams, by the types of their errors.
 func TestErrorTypeLabels(t *testing.T) {
 	m := observe.NewMetrics("", sources())
 	for range 2 {
@@ -165,7 +165,7 @@ func TestErrorTypeLabels(t *testing.T) {
 	}
 }
 
-// Scrapes and requests do not disturb each other.
+// OBS-2: metrics are scraped and counted concurrently.
 func TestScrapeUnderLoad(t *testing.T) {
 	m := observe.NewMetrics("", sources())
 	var load sync.WaitGroup

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// OBS-1: text on a terminal, JSON otherwise, unless the configuration says which; the level filters.
+// OBS-1: the log is text on a terminal and JSON otherwise, unless the configuration sets the format; the level filters.
 func TestLoggerFormat(t *testing.T) {
 	for _, c := range []struct {
 		format string
@@ -40,7 +40,7 @@ func TestLoggerFormat(t *testing.T) {
 	}
 }
 
-// A condition is logged when it begins and when it is over, however often its component repeats either.
+// A condition is logged when it begins and when it ends, no matter how often its component sets and clears it.
 func TestHealthTransitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -70,8 +70,8 @@ func TestHealthTransitions(t *testing.T) {
 		wantLines := []string{
 			`WARN msg="condition began" condition=b detail=first`,
 			`WARN msg="condition began" condition=a detail=""`,
-			`INFO msg="condition over" condition=b lasted=1m0s`,
-			`INFO msg="condition over" condition=a lasted=0s`,
+			`INFO msg="condition ended" condition=b lasted=1m0s`,
+			`INFO msg="condition ended" condition=a lasted=0s`,
 		}
 		if diff := cmp.Diff(wantLines, lines); diff != "" {
 			t.Error(diff)
@@ -95,7 +95,7 @@ const wholeJSON = `"request_id":"r-1","session":"0a1b2c3d","path":"/v1/messages"
 	`"rotations":[{"from":"work","reason":"rejected"}],"move":{"from":"work","to":"home","reason":"failover"},"ttfb_ms":1.5,"duration_ms":2000,"bytes_in":115000,"bytes_out":900,` +
 	`"tokens":{"input":1,"output":2,"cache_read":3,"cache_creation":4}}`
 
-// OBS-1: the JSON form is read back by the simulator (SIM-1), and the log line uses its names.
+// OBS-1: the simulator reads the JSON form (SIM-1), and the log line uses the same names.
 func TestRecordForms(t *testing.T) {
 	record := whole()
 	encoded, err := json.Marshal(record)
@@ -130,7 +130,7 @@ func TestRecordForms(t *testing.T) {
 	}
 }
 
-// RTE-2, OBS-1: clients, upstreams and networks choose the texts of a record, but not its size.
+// RTE-2, OBS-1: clients, upstreams and networks choose the strings of a record, but not its size.
 func TestRecordIsBounded(t *testing.T) {
 	long := strings.Repeat("x", 255) + "é" + strings.Repeat("y", 1<<20)
 	record := whole()

@@ -16,24 +16,24 @@ import (
 	"shunt/internal/observe"
 )
 
-// halted is a reader of the log that takes nothing until it goes on.
-type halted struct {
+// stalled is a writer that blocks until goOn is closed.
+type stalled struct {
 	goOn chan struct{}
 	bytes.Buffer
 }
 
-func (h *halted) Write(p []byte) (int, error) {
+func (h *stalled) Write(p []byte) (int, error) {
 	<-h.goOn
 	return h.Buffer.Write(p)
 }
 
 func lostLine(w io.Writer, lost int64) { fmt.Fprintf(w, "lost %d\n", lost) }
 
-// OBS-1: a log that nobody takes holds up nobody. What finds no room is lost, whole lines at a time, and told exactly when
-// lines are taken again, however full the queue is then; a close leaves nothing unwritten.
+// OBS-1: a log that is not read does not block anything. Lines that do not fit are lost as a whole and counted exactly when
+// writing continues, even if the queue is full then. Close writes everything that is queued.
 func TestOutputNeverBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		terminal := &halted{goOn: make(chan struct{})}
+		terminal := &stalled{goOn: make(chan struct{})}
 		out := observe.NewOutput(terminal, lostLine)
 		const total = 40_000
 		var writers sync.WaitGroup
@@ -70,7 +70,7 @@ func TestOutputNeverBlocks(t *testing.T) {
 	})
 }
 
-// Lines that cannot be written are counted, and those that can be afterwards stand on lines of their own.
+// OBS-1: lines that cannot be written are counted, and the next one that can starts on a new line.
 func TestOutputFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &small{room: 8}
@@ -89,7 +89,7 @@ func TestOutputFullDisk(t *testing.T) {
 	})
 }
 
-// small is a disk with room for so many bytes.
+// small is a disk with room for a number of bytes.
 type small struct {
 	bytes.Buffer
 	room int
@@ -105,10 +105,10 @@ func (s *small) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// An end does not wait for long for a log that nobody takes.
+// OBS-1: Close does not wait long for a log that is not read.
 func TestOutputEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		terminal := &halted{goOn: make(chan struct{})}
+		terminal := &stalled{goOn: make(chan struct{})}
 		out := observe.NewOutput(terminal, lostLine)
 		fmt.Fprintln(out, "a line")
 		began := time.Now()
@@ -120,7 +120,7 @@ func TestOutputEnds(t *testing.T) {
 	})
 }
 
-// OBS-1: lines of requests and other lines come whole from many at once, and the level holds for both.
+// OBS-1: lines that are logged concurrently stay intact, and the level applies to requests too.
 func TestJSONLinesStayWhole(t *testing.T) {
 	var out bytes.Buffer
 	level := new(slog.LevelVar)

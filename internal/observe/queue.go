@@ -6,26 +6,26 @@ import (
 )
 
 const (
-	queueLimit = 1 << 20               // bytes of lines that wait for a writer
-	gatherFor  = 10 * time.Millisecond // in which lines gather for one write
+	queueLimit = 1 << 20               // bytes of waiting lines
+	gatherFor  = 10 * time.Millisecond // how long lines are collected for one write
 )
 
-// queue holds lines between those who have them and a writer that may be slow. Whoever adds one never waits for the writer.
+// queue holds lines for a writer that may be slow. Adding a line never waits for the writer.
 type queue struct {
 	mu     sync.Mutex
 	lines  []byte
-	spare  []byte // what take gave out last, until it gives out the next
+	spare  []byte // what take returned last, for its next call
 	closed bool
 
 	ready chan struct{} // holds a token while there are lines
-	done  chan struct{} // is closed with the queue
+	done  chan struct{} // closed with the queue
 }
 
 func newQueue() *queue {
 	return &queue{ready: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
-// add reports whether there was room.
+// add reports whether the queue was open and had room for the line.
 func (q *queue) add(line []byte) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -40,8 +40,8 @@ func (q *queue) add(line []byte) bool {
 	return true
 }
 
-// take waits until lines have gathered, and returns them; they hold until the next call. There are none left after a close
-// when it returns none.
+// take waits for lines and returns them. They are valid until the next call. It returns none only when the queue is closed and
+// empty.
 func (q *queue) take() []byte {
 	select {
 	case <-q.ready:
@@ -54,7 +54,7 @@ func (q *queue) take() []byte {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	select {
-	case <-q.ready: // of lines that came meanwhile
+	case <-q.ready: // of lines that were added meanwhile
 	default:
 	}
 	q.lines, q.spare = q.spare[:0], q.lines
@@ -73,7 +73,7 @@ func (q *queue) isClosed() bool {
 	return q.closed
 }
 
-// close lets no more lines in; false if it was closed before.
+// close makes the queue refuse further lines. It returns false if it was closed before.
 func (q *queue) close() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -85,5 +85,5 @@ func (q *queue) close() bool {
 	return true
 }
 
-// lineBuffers hold lines while they are made.
+// lineBuffers are buffers to format lines in.
 var lineBuffers = sync.Pool{New: func() any { b := make([]byte, 0, 1<<10); return &b }}

@@ -8,57 +8,57 @@ import (
 	"unicode/utf8"
 )
 
-// Record is what is kept of one request (OBS-1), as a log line at info and as one JSON line of the request log. It tells
-// where a request went and why, and what it cost; never what was said. Texts that are empty are unknown and left out.
+// Record describes one request (OBS-1), for a log line at info and a JSON line of the request log: where it went and why, and
+// what it cost, but nothing of its content. Empty strings are unknown and left out.
 type Record struct {
 	Time      time.Time `json:"time"` // of arrival
 	RequestID string    `json:"request_id"`
 	Session   string    `json:"session,omitempty"` // 8 hex digits of a hash
-	Client    string    `json:"client,omitempty"`  // whose token of shunt's came with the request (AUTH-2)
+	Client    string    `json:"client,omitempty"`  // the client key that the request was sent with (AUTH-2)
 	Path      string    `json:"path"`
 
-	SessionHash uint64 `json:"-"` // the whole of the hash, 0 without a session
+	SessionHash uint64 `json:"-"` // the whole hash, 0 without a session
 
 	Provider string `json:"provider,omitempty"`
-	Account  string `json:"account,omitempty"` // the one whose answer was relayed
-	Why      string `json:"why,omitempty"`     // why that account
+	Account  string `json:"account,omitempty"` // whose response was relayed
+	Why      string `json:"why,omitempty"`     // why this account was chosen
 	Model    string `json:"model,omitempty"`   // as the client wrote it
 	Stream   bool   `json:"stream"`
-	Status   int    `json:"status"` // 0: the client left before there was one
+	Status   int    `json:"status"` // 0 = the client disconnected first
 	End      End    `json:"end,omitempty"`
 
-	StreamError string `json:"stream_error,omitempty"` // with [Failed]: the type that the error event has
+	StreamError string `json:"stream_error,omitempty"` // with [Failed]: the type of the error event
 	CutCause    string `json:"cut_cause,omitempty"`    // with [Cut]: one of the causes below
 
-	Error     string     `json:"error,omitempty"` // the message of shunt's own answer
-	Attempts  int        `json:"attempts"`        // calls of an upstream
-	Calls     []Call     `json:"-"`               // these calls, in their order
+	Error     string     `json:"error,omitempty"` // the message, if the response is shunt's own
+	Attempts  int        `json:"attempts"`        // requests sent to upstreams
+	Calls     []Call     `json:"-"`               // these requests, in order
 	Rotations []Rotation `json:"rotations,omitempty"`
-	Move      *Move      `json:"move,omitempty"`   // of the session, with this request
+	Move      *Move      `json:"move,omitempty"`   // of the session, by this request
 	TTFB      Millis     `json:"ttfb_ms"`          // from arrival to the first byte for the client
 	Duration  Millis     `json:"duration_ms"`      // from arrival to the last byte
 	BytesIn   int64      `json:"bytes_in"`         // of the request body
-	BytesOut  int64      `json:"bytes_out"`        // of the answer's body
-	Tokens    *Tokens    `json:"tokens,omitempty"` // nil: the answer did not tell
+	BytesOut  int64      `json:"bytes_out"`        // of the response body
+	Tokens    *Tokens    `json:"tokens,omitempty"` // nil = not reported
 }
 
-// Call is one call of an upstream, for metrics and traces.
+// Call describes one request that was sent to an upstream, for metrics and traces.
 type Call struct {
-	Provider, Account, Model string // no Account where there is but one credential; the model that was asked for
+	Provider, Account, Model string // Account is empty for an upstream with a single credential
 
 	Began  time.Time
-	Head   time.Duration // from there until the head of the answer came, or it was clear that none would
-	Took   time.Duration // until the call was given up; 0: its answer is the client's, and it ends with the request
-	Status int           // 0: there was no answer
-	Result string        // what that meant: "success", or a reason such as those of rotations
+	Head   time.Duration // from Began until the head of the response was received, or the call failed
+	Took   time.Duration // from Began until the call was abandoned; 0 = its response was relayed and ended with the request
+	Status int           // 0 = no response
+	Result string        // "success", or a reason as in a [Rotation]
 }
 
-// Rotation is one step to another account, or to another upstream.
+// Rotation is one failover to another account, or to another upstream.
 type Rotation struct {
-	Provider string `json:"-"`    // of the account; empty: From is an upstream
-	From     string `json:"from"` // what was left
+	Provider string `json:"-"`    // of the account; empty = From is an upstream
+	From     string `json:"from"` // the account or upstream that failed
 	Reason   string `json:"reason"`
-	Error    string `json:"error,omitempty"` // why there was no answer
+	Error    string `json:"error,omitempty"` // why there was no response
 }
 
 func (r Rotation) String() string {
@@ -68,14 +68,14 @@ func (r Rotation) String() string {
 	return r.From + ": " + r.Reason
 }
 
-// Move is a session's change of account (SEL-30).
+// Move is the move of a session to another account (SEL-30).
 type Move struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
 	Reason string `json:"reason"`
 }
 
-// Tokens is the usage that an answer reported.
+// Tokens is the usage reported in a response.
 type Tokens struct {
 	Input         int64 `json:"input"`
 	Output        int64 `json:"output"`
@@ -83,27 +83,27 @@ type Tokens struct {
 	CacheCreation int64 `json:"cache_creation"`
 }
 
-// End says how an answer ended; empty is a whole one.
+// End is how a response ended; empty if it is complete.
 type End string
 
-// The ends that are no whole answer.
+// How a response ended if it is not complete.
 const (
-	Cut        End = "cut"         // it was truncated: the upstream ended it early, after its first byte (FO-9)
-	ClientGone End = "client_gone" // the client left before its end (FO-5)
-	Shutdown   End = "shutdown"    // shunt did not let it finish before it stopped
-	Failed     End = "error"       // it is a stream of status 200 with an error event
+	Cut        End = "cut"         // truncated: the upstream ended it after its first byte (FO-9)
+	ClientGone End = "client_gone" // the client disconnected (FO-5)
+	Shutdown   End = "shutdown"    // shunt stopped first
+	Failed     End = "error"       // a stream with status 200 that contained an error event
 )
 
 // Why a response was truncated.
 const (
-	CutByUpstream = "upstream_ended" // its connection failed, or ended too soon
-	CutIdle       = "upstream_idle"  // it sent nothing for too long (WIRE-12b)
+	CutByUpstream = "upstream_ended" // the connection failed or ended early
+	CutIdle       = "upstream_idle"  // the upstream sent nothing for too long (WIRE-12b)
 )
 
-// ResultStreamError is the result of a call whose response has status 200 and an error event in its stream.
+// ResultStreamError is the result of a call whose response is a stream with status 200 that contained an error event.
 const ResultStreamError = "stream_error"
 
-// Millis is a duration that is written as a number of milliseconds.
+// Millis is a duration that is encoded as a number of milliseconds.
 type Millis time.Duration
 
 // MarshalJSON writes milliseconds with a precision of a microsecond.
@@ -127,14 +127,14 @@ func (m Millis) float() float64 { return float64(time.Duration(m).Microseconds()
 
 const requestMessage = "request"
 
-// Bounds of the texts of a record, in bytes.
+// Limits of the strings of a record, in bytes.
 const (
 	maxName    = 256
 	maxMessage = 1 << 10
 )
 
-// Bound shortens the texts of the record that a client, an upstream or the network chooses (RTE-2), so that what keeps
-// or writes it needs no bounds of its own.
+// Bound shortens the strings of the record that a client, an upstream or the network chooses (RTE-2), so that code that stores
+// or writes a record does not need limits of its own.
 func (r *Record) Bound() {
 	for _, name := range []*string{&r.Path, &r.Model, &r.StreamError} {
 		*name = clip(*name, maxName)
@@ -148,7 +148,7 @@ func (r *Record) Bound() {
 	}
 }
 
-// clip returns at most limit bytes of s, and an ellipsis if that is not all.
+// clip returns s, or its first limit bytes at most and an ellipsis.
 func clip(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -159,7 +159,7 @@ func clip(s string, limit int) string {
 	return s[:limit] + "..."
 }
 
-// Log writes the record as one line at info, under the names of its JSON form.
+// Log writes the record as one line at info, with the names of its JSON form.
 func (r *Record) Log(ctx context.Context, log *slog.Logger) {
 	handler := log.Handler()
 	if !handler.Enabled(ctx, slog.LevelInfo) {
@@ -173,10 +173,10 @@ func (r *Record) Log(ctx context.Context, log *slog.Logger) {
 	log.LogAttrs(ctx, slog.LevelInfo, requestMessage, r.appendAttrs(room[:0])...)
 }
 
-// maxAttrs is the number of attributes that a record has at most.
+// maxAttrs is the most attributes that a record has.
 const maxAttrs = 22
 
-// appendAttrs appends everything of the record but its time, under the names and in the order of its JSON form.
+// appendAttrs appends the fields of the record except its time, with the names and in the order of its JSON form.
 func (r *Record) appendAttrs(attrs []slog.Attr) []slog.Attr {
 	text := func(name, value string) {
 		if value != "" {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// OBS-1: a line of the request log is what encoding/json makes of the record, whatever its texts hold.
+// OBS-1: a line of the request log is what encoding/json writes for the record, whatever its strings contain.
 func TestLinesAreJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.Just(""), rapid.StringMatching(`[a-z0-9._/-]{1,20}`), rapid.String(), rapid.StringMatching(`[\\"<>&\x00-\x1f\x7f\x{2028}é]{1,5}`))

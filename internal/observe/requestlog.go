@@ -12,10 +12,10 @@ import (
 )
 
 // requestLogCondition is set while lines are being lost.
-const requestLogCondition = "request log loses lines"
+const requestLogCondition = "request log is losing lines"
 
-// RequestLog appends records to a file as JSON lines, behind a bounded queue: a slow or full disk costs lines, which are
-// counted and raised as a condition, and never holds up a request.
+// RequestLog appends records to a file as JSON lines, through a bounded queue: a slow or full disk never delays a request. It
+// loses lines instead, which are counted and reported as a condition.
 type RequestLog struct {
 	path   string
 	health *Health
@@ -23,12 +23,12 @@ type RequestLog struct {
 	lines *queue
 
 	lost     atomic.Int64
-	file     atomic.Pointer[os.File] // the writer's
-	reopened atomic.Pointer[os.File] // what it changes to before its next write
-	done     chan error              // the writer's last word
+	file     atomic.Pointer[os.File] // the writer's current file
+	reopened atomic.Pointer[os.File] // the writer switches to it before its next write
+	done     chan error              // receives the writer's result
 }
 
-// OpenRequestLog opens or creates the file (0600) and starts the goroutine that writes it; [RequestLog.Close] ends both.
+// OpenRequestLog opens or creates the file (0600) and starts the goroutine that writes to it; [RequestLog.Close] stops it.
 func OpenRequestLog(path string, health *Health) (*RequestLog, error) {
 	file, err := openLog(path)
 	if err != nil {
@@ -48,7 +48,7 @@ func openLog(path string) (*os.File, error) {
 	return file, nil
 }
 
-// Write hands over the record's line and returns at once. After Close the line is lost.
+// Write queues the record's line and returns immediately. After Close the line is lost.
 func (l *RequestLog) Write(r *Record) {
 	line := lineBuffers.Get().(*[]byte)
 	defer lineBuffers.Put(line)
@@ -62,15 +62,15 @@ func (l *RequestLog) Write(r *Record) {
 	}
 }
 
-// Lost is the number of lines that could not be written so far.
+// Lost returns the number of lines that could not be written so far.
 func (l *RequestLog) Lost() int64 { return l.lost.Load() }
 
 func (l *RequestLog) lose(lines int, why string) {
 	l.health.Set(requestLogCondition, fmt.Sprintf("%d lost: %s", l.lost.Add(int64(lines)), why))
 }
 
-// Reopen opens the path anew, after the file was moved away by log rotation. It does not wait for the disk: records that
-// are still queued go to the new file. On an error the old file stays in use.
+// Reopen opens the path again after log rotation moved the file away. It does not wait for the disk: queued records go to
+// the new file. If it fails, the old file stays in use.
 func (l *RequestLog) Reopen() error {
 	if l.lines.isClosed() {
 		return fmt.Errorf("reopen request log: %w", os.ErrClosed)
@@ -82,14 +82,13 @@ func (l *RequestLog) Reopen() error {
 	if unused := l.reopened.Swap(file); unused != nil {
 		err = unused.Close()
 	}
-	if l.lines.isClosed() && l.reopened.CompareAndSwap(file, nil) { // the writer had ended before it could take it
+	if l.lines.isClosed() && l.reopened.CompareAndSwap(file, nil) { // the writer ended before it could use it
 		err = file.Close()
 	}
 	return err
 }
 
-// Close writes what is queued, as far as the disk takes it within two seconds, and closes the file. Closing again does
-// nothing.
+// Close writes the queued records, for at most two seconds, and closes the file. Closing it again does nothing.
 func (l *RequestLog) Close() error {
 	if !l.lines.close() {
 		return nil
@@ -97,12 +96,12 @@ func (l *RequestLog) Close() error {
 	select {
 	case err := <-l.done:
 		return err
-	case <-time.After(closePatience):
+	case <-time.After(closeTimeout):
 	}
-	if l.file.Load().SetWriteDeadline(time.Now()) == nil { // it is a pipe that nobody reads
+	if l.file.Load().SetWriteDeadline(time.Now()) == nil { // a pipe without a reader
 		return <-l.done
 	}
-	return fmt.Errorf("request log: the disk does not take the last lines of %s", l.path)
+	return fmt.Errorf("close request log: the disk is too slow for the last lines of %s", l.path)
 }
 
 // run writes batches until the queue is closed and empty.
@@ -115,7 +114,7 @@ func (l *RequestLog) run(file *os.File) error {
 			break
 		}
 		if next := l.reopened.Swap(nil); next != nil {
-			_ = file.Close() // each of its writes was checked
+			_ = file.Close() // every write was checked
 			file, out = next, lineWriter{w: next}
 			l.file.Store(file)
 		}
@@ -135,13 +134,13 @@ func (l *RequestLog) run(file *os.File) error {
 	return err
 }
 
-// lineWriter keeps lines whole: after a write that ended inside one, the next begins on a line of its own.
+// lineWriter keeps lines intact: after a write that ended in the middle of a line, the next one starts on a new line.
 type lineWriter struct {
 	w    io.Writer
 	torn bool
 }
 
-// write returns, with its error, how many lines of the batch are not wholly there.
+// write returns the number of lines that were not written completely, and the error.
 func (l *lineWriter) write(batch []byte) (lost int, err error) {
 	if l.torn {
 		if _, err := l.w.Write([]byte{'\n'}); err != nil {

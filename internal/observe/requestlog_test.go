@@ -36,7 +36,7 @@ func openLog(t *testing.T, path string, health *observe.Health) *observe.Request
 	return log
 }
 
-// ids reads the request ids of a log; every line must be a whole record.
+// ids returns the request ids in a log. Every line must be a complete record.
 func ids(t *testing.T, path string) []string {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -54,7 +54,7 @@ func ids(t *testing.T, path string) []string {
 	return ids
 }
 
-// OBS-1: the request log is private, is appended to, and Close leaves nothing unwritten and no goroutine.
+// OBS-1: the request log is private and appended to; Close writes what is queued and stops the goroutine.
 func TestRequestLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "requests.jsonl")
 	for _, id := range []string{"one", "two"} {
@@ -81,7 +81,7 @@ func TestRequestLog(t *testing.T) {
 	}
 }
 
-// Log rotation moves the file away: after Reopen every line goes to a new one, and none is lost between the two.
+// OBS-1: after log rotation and Reopen every line goes to the new file, and none is lost in between.
 func TestRequestLogReopen(t *testing.T) {
 	dir := t.TempDir()
 	path, rotated := filepath.Join(dir, "requests"), filepath.Join(dir, "requests.1")
@@ -115,7 +115,7 @@ func TestRequestLogReopen(t *testing.T) {
 	}
 }
 
-// A path that cannot be opened is an error at the start, and leaves a running log on its old file.
+// OBS-1: a path that cannot be opened is an error at the start; on Reopen the old file stays in use.
 func TestRequestLogCannotOpen(t *testing.T) {
 	if _, err := observe.OpenRequestLog(t.TempDir(), newHealth()); err == nil {
 		t.Error("a directory was opened")
@@ -140,7 +140,7 @@ func TestRequestLogCannotOpen(t *testing.T) {
 	}
 }
 
-// stuckDisk is a pipe that takes what fits into it until somebody reads.
+// stuckDisk returns a pipe that blocks once it is full.
 func stuckDisk(t *testing.T) (path string, disk *os.File) {
 	path = filepath.Join(t.TempDir(), "stuck")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
@@ -154,14 +154,14 @@ func stuckDisk(t *testing.T) (path string, disk *os.File) {
 	return path, disk
 }
 
-// A disk that does not move costs lines, never a request's time: all writes return, what was lost is counted and raised,
-// what was not lost arrives whole, and the condition ends with the trouble.
+// OBS-1: a stuck disk loses lines but does not delay requests: all writes return, lost lines are counted and reported as a
+// condition, the others are complete, and the condition ends when the disk recovers.
 func TestRequestLogSlowDisk(t *testing.T) {
 	path, disk := stuckDisk(t)
 	health := newHealth()
 	log := openLog(t, path, health)
 
-	const total = 40_000 // more than fits into the pipe, the batch on its way and the queue
+	const total = 40_000 // more than fits into the pipe, the current batch and the queue
 	var writers sync.WaitGroup
 	for range 4 {
 		writers.Go(func() {
@@ -186,17 +186,17 @@ func TestRequestLogSlowDisk(t *testing.T) {
 		}
 	}
 	read(total - lost)
-	log.Write(&observe.Record{RequestID: "after"}) // a batch without a loss is what ends the condition
+	log.Write(&observe.Record{RequestID: "after"}) // a batch without a loss ends the condition
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
 	read(1)
 	if conditions := health.List(); len(conditions) != 0 {
-		t.Errorf("still there: %v", conditions)
+		t.Errorf("still active: %v", conditions)
 	}
 }
 
-// A full disk is raised with its reason, and over when lines can be written again.
+// OBS-1: a full disk is reported with its reason until lines can be written again.
 func TestRequestLogFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "requests")
@@ -223,11 +223,11 @@ func TestRequestLogFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if conditions := health.List(); len(conditions) != 0 {
-		t.Errorf("still there: %v", conditions)
+		t.Errorf("still active: %v", conditions)
 	}
 }
 
-// An end does not wait for long for a pipe that nobody reads; what it does not take is counted.
+// OBS-1: Close does not wait long for a pipe without a reader; lines that do not fit are counted.
 func TestRequestLogEnds(t *testing.T) {
 	path, _ := stuckDisk(t)
 	log := openLog(t, path, newHealth())

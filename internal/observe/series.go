@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// memo keeps what make returned for each key, so that a request does not look up each of its series by its labels. There
-// are no more keys than series.
+// memo caches the result of make for each key, so that a request does not look up each of its series by labels. There are no
+// more keys than series.
 type memo[K comparable, V any] struct {
 	make func(K) V
 
@@ -85,16 +85,16 @@ const (
 	maxErrorTypes = 20
 )
 
-// labels are the values of a label that clients or upstreams choose: those that were seen first. Only models
-// for which an upstream sent a response get here.
+// labels limits the values of a label that clients or upstreams choose to those that were seen first. Models are counted only
+// if an upstream sent a response for them.
 type labels struct {
 	limit int
 
 	mu   sync.RWMutex
-	seen map[string]string // labels by the value as it was written
+	seen map[string]string // labels by original value
 }
 
-// label returns the label for a value: "other" once there are too many.
+// label returns the label for a value, or "other" if there are too many values.
 func (l *labels) label(value string) string {
 	value = clip(value, maxName)
 	l.mu.RLock()

@@ -15,25 +15,25 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Traces exports a span for each request and, in it, one for each call of an upstream (OBS-3). Both are made from the
-// request's [Record] when it has ended, so that a request which is served knows nothing of traces. They wait for the
-// collector in a bounded queue; what finds no place there is lost.
+// Traces exports a span for each request, with a child for each request to an upstream (OBS-3). Spans are made from the [Record]
+// of a request that has ended, so the code that serves requests is not aware of traces. They wait for the collector in a
+// bounded queue; spans that do not fit are lost.
 type Traces struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
 }
 
-// TraceOptions say what is exported, and where to.
+// TraceOptions configure the export of traces.
 type TraceOptions struct {
 	Endpoint *url.URL // of the collector; v1/traces is appended
-	Service  string   // name under which the spans appear
+	Service  string   // the service name of the spans
 	Version  string
-	Ratio    float64 // the share of the requests that is traced, from 0 to 1
+	Ratio    float64 // the fraction of requests to trace, from 0 to 1
 	Health   *Health
 }
 
-// OpenTraces starts an export; [Traces.Close] ends it. The environment may add what the exporter's own variables say
-// (OTEL_EXPORTER_OTLP_HEADERS and the like). A collector that cannot be reached is no error but a condition.
+// OpenTraces starts an export; [Traces.Close] stops it. The exporter also reads its own environment variables, such as
+// OTEL_EXPORTER_OTLP_HEADERS. An unreachable collector is not an error but a condition.
 func OpenTraces(ctx context.Context, o TraceOptions) (*Traces, error) {
 	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(o.Endpoint.JoinPath("v1", "traces").String()))
 	if err != nil {
@@ -49,7 +49,7 @@ func OpenTraces(ctx context.Context, o TraceOptions) (*Traces, error) {
 	return &Traces{provider, provider.Tracer("shunt")}, nil
 }
 
-// Add exports the spans of a request that has ended.
+// Add queues the spans of a request that has ended.
 func (t *Traces) Add(r *Record) {
 	end := r.Time.Add(time.Duration(r.Duration))
 	ctx, span := t.tracer.Start(context.Background(), "request",
@@ -102,7 +102,7 @@ func (t *Traces) addCall(ctx context.Context, c *Call, end time.Time) {
 	span.End(trace.WithTimestamp(end))
 }
 
-// nonEmpty leaves out what is unknown.
+// nonEmpty removes unknown attributes.
 func nonEmpty(all ...attribute.KeyValue) []attribute.KeyValue {
 	known := all[:0]
 	for _, a := range all {
@@ -113,7 +113,7 @@ func nonEmpty(all ...attribute.KeyValue) []attribute.KeyValue {
 	return known
 }
 
-// Close exports what waits, as far as ctx leaves time for it.
+// Close exports the queued spans until ctx ends.
 func (t *Traces) Close(ctx context.Context) error {
 	if err := t.provider.Shutdown(ctx); err != nil {
 		return fmt.Errorf("export the last traces: %w", err)
@@ -123,7 +123,7 @@ func (t *Traces) Close(ctx context.Context) error {
 
 const tracesCondition = "traces cannot be exported"
 
-// reportingExporter tells health of failures, which the SDK would print to standard error.
+// reportingExporter reports failures to health. Without it the SDK prints them to standard error.
 type reportingExporter struct {
 	sdk.SpanExporter
 	health *Health

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
 
-// OBS-1, OBS-3: the spans of a stream with an error event are those of a failure, although its status is 200.
+// OBS-1, OBS-3: the spans of a stream with an error event are failures, although its status is 200.
 func TestSpansOfAStreamError(t *testing.T) {
 	for result, want := range map[string]codes.Code{"success": codes.Unset, ResultStreamError: codes.Error} {
 		exporter := tracetest.NewInMemoryExporter()
@@ -26,7 +26,7 @@ func TestSpansOfAStreamError(t *testing.T) {
 		}
 		for _, s := range spans {
 			if s.Status.Code != want {
-				t.Errorf("%s: the %s has status %v", result, s.Name, s.Status.Code)
+				t.Errorf("%s: the %s span has status %v", result, s.Name, s.Status.Code)
 			}
 		}
 		if err := traces.Close(t.Context()); err != nil {
