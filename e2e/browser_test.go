@@ -148,7 +148,7 @@ func TestDashboard(t *testing.T) {
 	d.says(".problem", "not an admin token")
 	d.picture("login")
 	d.do("log in", chromedp.SendKeys(`input[name=token]`, dashboardToken), chromedp.Click(`form button`), chromedp.WaitVisible(`#pools`))
-	d.says(".state", "unseen")
+	d.says(".state", "not seen yet")
 	d.says("#live", "live")
 
 	// Bars fill while sessions send requests, and mark the threshold and the cap.
@@ -171,7 +171,7 @@ func TestDashboard(t *testing.T) {
 
 	// The page explains the order of accounts for a request.
 	d.do("why", chromedp.Click(`button[data-act=why]`), chromedp.WaitVisible(`#explanation li`))
-	d.says("#explanation li", "priority 100")
+	d.says("#explanation li", "Priority 100")
 	d.accessible("explanation")
 	d.picture("explanation")
 	d.do("close", chromedp.Click(`#explanation button`))
@@ -179,7 +179,7 @@ func TestDashboard(t *testing.T) {
 	// The page shows a cooldown, which the operator can end.
 	p.Inject("", sim.ServerError(500).Times(1))
 	g.work(t, 1)
-	d.says(".state", "cooling")
+	d.says(".state", "cooling down")
 	d.do("end the cooldown", chromedp.Click(`button[data-act=clear]`), chromedp.WaitVisible(`#confirming`), chromedp.Click(`#confirming button[value=yes]`))
 
 	// The operator adds an account with a login at the provider.

@@ -1,10 +1,9 @@
-// Package admin is the web surface for the people who run shunt: a JSON API, and one page that shows the pool live. It
-// shows and changes what other packages own, and owns only what a browser needs: sessions, pending logins, and a short
-// memory of requests and utilization for the page.
+// Package admin is the web surface for operators: a JSON API, and one page that shows the pool live. It shows and changes
+// state that other packages own. Its own state is what a browser needs: sessions, pending logins, and the recent requests and
+// utilization for the page.
 //
-// It has its own credentials, which open no inference route, as client tokens open nothing here (ADM-1). No answer ever
-// holds a token. [Admin] is safe for concurrent use; [Admin.Run] does what happens without a request, and ends with its
-// context.
+// Admin credentials do not open inference routes, and client tokens do not open the admin surface (ADM-1). No response ever
+// contains a token. [Admin] is safe for concurrent use; [Admin.Run] does its background work until its context ends.
 package admin
 
 import (
@@ -24,36 +23,36 @@ import (
 	"shunt/internal/quota"
 )
 
-// Options are what the surface works with.
+// Options configure an [Admin].
 type Options struct {
 	Version   string
 	Log       *slog.Logger
 	Clock     clock.Clock
 	Settings  *config.Admin // of the first configuration
 	Loopback  bool          // shunt listens on a loopback address
-	Proxies   hosts.Proxies // whose headers about a client count
+	Proxies   hosts.Proxies // that are trusted to report the client
 	Providers func() []Provider
 	Health    *observe.Health
 	Store     *account.Store
 	OAuth     *oauth.Client
 
-	// Refresh makes the running pools use the account store as it is now. When it returns without an error, new requests
-	// are served from that; its only error is the context's.
+	// Refresh makes the running pools use the current contents of the account store. When it returns without an error, new
+	// requests are served from them. Its only error is that of the context.
 	Refresh func(context.Context) error
 }
 
-// Provider is a provider of the running configuration.
+// Provider describes a provider of the running configuration.
 type Provider struct {
 	Name     string
 	Auth     config.Auth
-	Planned  bool               // [server.pool] is there, so that headroom means something
-	Pool     *pool.Pool         // nil if it is no pool
-	Accounts []*account.Account // of the pool
-	ScopeOf  func(model string) quota.Scope
-	Uses     func(name string) bool // whether the pool has the store's entry of that name, enabled and not as an alias of another
+	Planned  bool                           // [server.pool] is present, so headroom is meaningful
+	Pool     *pool.Pool                     // nil if it is not a pool; then the fields below are unset
+	Accounts []*account.Account             // of the pool
+	ScopeOf  func(model string) quota.Scope // the scope of requests for a model
+	Uses     func(name string) bool         // whether the pool uses the store's entry of that name: enabled, and not an alias
 }
 
-// Admin is the surface.
+// Admin is the web surface, an [http.Handler] for the paths under /admin.
 type Admin struct {
 	Options
 	mux      *http.ServeMux
@@ -66,7 +65,7 @@ type Admin struct {
 	live     live
 }
 
-// New returns a surface that nobody has logged in to.
+// New returns an Admin without sessions.
 func New(o Options) *Admin {
 	a := &Admin{Options: o, keys: keysOf(o.Settings), attempts: newAttempts(o.Clock, o.Log)}
 	a.sessions.clock, a.sessions.ttl = o.Clock, o.Settings.SessionTTL
@@ -75,12 +74,12 @@ func New(o Options) *Admin {
 	return a
 }
 
-// Run samples what the page plots until ctx ends, and then ends every open page.
+// Run samples utilization and updates open pages until ctx ends, and then closes their event streams.
 func (a *Admin) Run(ctx context.Context) {
 	a.live.run(ctx, a)
 }
 
-// Note remembers a request that has ended, for the page.
+// Note adds a request that has ended to the recent requests.
 func (a *Admin) Note(r *observe.Record) { a.recent.add(r) }
 
 func (a *Admin) routes() *http.ServeMux {
@@ -117,7 +116,7 @@ func (a *Admin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mux.ServeHTTP(w, r)
 }
 
-// unmatched answers what no route takes: the mux knows whether another method would do.
+// unmatched refuses a request that no route matches: with 405 if another method would match, else with 404.
 func (a *Admin) unmatched(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodDelete} {
@@ -132,23 +131,27 @@ func (a *Admin) unmatched(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	refuse(w, http.StatusMethodNotAllowed, "this takes "+strings.Join(allowed, ", "))
+	refuse(w, http.StatusMethodNotAllowed, "this endpoint accepts "+strings.Join(allowed, ", ")+" only")
 }
 
-// protect sets the headers of every answer (ADM-2).
+// protect sets the security headers of every response (ADM-2).
 func protect(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "+
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "same-origin") // with no-referrer, browsers do not tell the origin of a form
+	h.Set("Referrer-Policy", "same-origin") // with no-referrer, browsers do not send the origin of a form
 	h.Set("Cache-Control", "no-store")
 }
 
 func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(append(encoded(v), '\n'))
+}
+
+func encoded(v any) []byte {
 	body, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // the types of this package cannot fail
+		panic(err) // the types of this package have a JSON form
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Write(append(body, '\n'))
+	return body
 }

@@ -344,7 +344,7 @@ func TestBrowserSession(t *testing.T) {
 	}
 	page := get(t, client, base+"/admin")
 	csrf := regexp.MustCompile(`name="csrf" content="([^"]+)"`).FindStringSubmatch(page)
-	if csrf == nil || !strings.Contains(page, ">a</strong>") || !strings.Contains(page, "unseen") {
+	if csrf == nil || !strings.Contains(page, ">a</strong>") || !strings.Contains(page, "not seen yet") {
 		t.Fatalf("%s", page)
 	}
 	if strings.Contains(page, "<script>") || strings.Contains(page, "style=") || strings.Contains(page, "onclick") {
@@ -449,7 +449,7 @@ func TestLivePage(t *testing.T) {
 		}
 		t.Fatalf("never told %q", text)
 	}
-	wait("unseen")
+	wait("not seen yet")
 	s.pool.Pause(identity.OfStoreEntry("claude", "b"), true)
 	wait("paused")
 	s.admin.Note(&observe.Record{Time: time.Now(), RequestID: "req_9", Account: "a", Model: `<img src=x>`, Status: 200, Why: "sticky"})

@@ -18,7 +18,7 @@ func TestErrors(t *testing.T) {
 		{"PATCH", account, readKey, `{"paused":true}`, 403, "permission_error", "this key may only read"},
 		{"PATCH", account, writeKey, `{}`, 400, "invalid_request_error", `send {\"paused\": true} or {\"paused\": false}`},
 		{"GET", "/admin/nothing", "", "", 404, "not_found_error", "no such page"},
-		{"PUT", "/admin/api/accounts/claude", "", "", 405, "invalid_request_error", "this takes POST"},
+		{"PUT", "/admin/api/accounts/claude", "", "", 405, "invalid_request_error", "this endpoint accepts POST only"},
 	} {
 		w := s.call(c.method, c.path, c.credential, c.body)
 		want := fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":"%s"}}`, c.kind, c.message)

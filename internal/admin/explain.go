@@ -7,21 +7,21 @@ import (
 	"shunt/internal/pool"
 )
 
-// Explanation is the answer of GET /admin/api/pool/{provider}/explain (SEL-32): what a request would meet now.
+// Explanation is the response to GET /admin/api/pool/{provider}/explain (SEL-32): the order of accounts for a request sent now.
 type Explanation struct {
 	Provider   string      `json:"provider"`
 	Model      string      `json:"model,omitempty"`
-	Preferred  string      `json:"preferred,omitempty"`   // whom it would go to if all were well
-	LastServed string      `json:"last_served,omitempty"` // who last served the session
-	Candidates []Candidate `json:"candidates"`            // in order; those that are out come last
+	Preferred  string      `json:"preferred,omitempty"`   // the account that would serve the request if it were available
+	LastServed string      `json:"last_served,omitempty"` // the account that last served the session
+	Candidates []Candidate `json:"candidates"`            // in order; accounts that are not used come last
 }
 
-// Candidate is an account in its place.
+// Candidate is an account in that order.
 type Candidate struct {
 	Name     string            `json:"name"`
 	Group    string            `json:"group"`
-	Reason   string            `json:"reason,omitempty"` // why it leads, or why it is out
-	Behind   string            `json:"behind,omitempty"` // what puts it behind the one before
+	Reason   string            `json:"reason,omitempty"` // why it comes first, or why it is not used
+	Behind   string            `json:"behind,omitempty"` // why it comes after the one before
 	Priority int               `json:"priority"`
 	Headroom *float64          `json:"headroom_secs"`
 	Cooldown int64             `json:"cooldown_secs_remaining"`
@@ -32,7 +32,7 @@ type Candidate struct {
 	Windows  []CandidateWindow `json:"windows"`
 }
 
-// CandidateWindow is a quota window in a decision.
+// CandidateWindow is a quota window of a candidate.
 type CandidateWindow struct {
 	Window      string   `json:"window"`
 	Governs     bool     `json:"governs"`
@@ -44,15 +44,14 @@ type CandidateWindow struct {
 	Status      *string  `json:"status"`
 }
 
-// explain explains what a model's request in a session would meet: ?model=M&session=S, or for a request that the page
-// shows, ?request=ID.
+// explain explains the order of accounts for a request of a session: ?model=M&session=S, or ?request=ID for a recent request.
 func (a *Admin) explain(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	model, session := query.Get("model"), pool.SessionOf(query.Get("session"))
 	if id := query.Get("request"); id != "" {
 		record, ok := a.recent.find(id)
 		if !ok {
-			refuse(w, http.StatusNotFound, "that request is not remembered any more")
+			refuse(w, http.StatusNotFound, "no recent request has this id")
 			return
 		}
 		model, session = record.Model, pool.Session(record.SessionHash)
@@ -63,11 +62,11 @@ func (a *Admin) explain(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	refuse(w, http.StatusNotFound, "no such pool: GET /admin/api/pool lists them")
+	refuse(w, http.StatusNotFound, "no such pool: GET /admin/api/pool lists the pools")
 }
 
 func explanationOf(p Provider, model string, e pool.Explanation) Explanation {
-	answer := Explanation{Provider: p.Name, Model: model, Preferred: e.Preferred, LastServed: e.Last, Candidates: []Candidate{}}
+	explanation := Explanation{Provider: p.Name, Model: model, Preferred: e.Preferred, LastServed: e.Last, Candidates: []Candidate{}}
 	for i := range e.Places {
 		place := &e.Places[i]
 		c := Candidate{
@@ -89,9 +88,9 @@ func explanationOf(p Provider, model string, e pool.Explanation) Explanation {
 			}
 			c.Windows = append(c.Windows, window)
 		}
-		answer.Candidates = append(answer.Candidates, c)
+		explanation.Candidates = append(explanation.Candidates, c)
 	}
-	return answer
+	return explanation
 }
 
 func finite(f float64) *float64 {

@@ -3,14 +3,13 @@ package admin
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"net/http"
 	"sync"
 	"time"
 )
 
-// live feeds the open pages. One goroutine renders what they show, once a second and only while somebody looks, and every
-// page gets the same bytes; a page that does not keep up misses a state and not the last one.
+// live updates the open pages. One goroutine renders their events once a second while any page is open, and every page gets
+// the same bytes. A slow page misses intermediate states, but never the latest.
 type live struct {
 	mu    sync.Mutex
 	pages map[chan struct{}]struct{}
@@ -72,7 +71,7 @@ func (l *live) end() {
 	l.pages = nil
 }
 
-// join begins to look; the channel tells of news, and is closed when there will be none.
+// join adds a page. The channel reports new events; it is closed when there will be none.
 func (l *live) join() (news chan struct{}, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,21 +99,21 @@ func (l *live) newest() []byte {
 }
 
 const (
-	maxPages    = 1000
-	keepAlive   = 15 * time.Second
-	writeWithin = 30 * time.Second
+	maxPages     = 1000
+	keepAlive    = 15 * time.Second
+	writeTimeout = 30 * time.Second
 )
 
-// stream serves the page's events until the browser leaves, its session ends or shunt does.
+// stream serves the events of a page until the browser disconnects, its session ends or shunt stops.
 func (a *Admin) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
-	if r.Method == http.MethodHead { // which has no body to wait for
+	if r.Method == http.MethodHead { // its response has no body
 		return
 	}
 	news, ok := a.live.join()
 	if !ok {
-		http.Error(w, "too many open pages", http.StatusServiceUnavailable)
+		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
 		return
 	}
 	defer a.live.leave(news)
@@ -122,7 +121,7 @@ func (a *Admin) stream(w http.ResponseWriter, r *http.Request) {
 	quiet := time.NewTicker(keepAlive)
 	defer quiet.Stop()
 	for events := a.events(); ; {
-		_ = control.SetWriteDeadline(time.Now().Add(writeWithin))
+		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := w.Write(events); err != nil || control.Flush() != nil {
 			return
 		}
@@ -146,16 +145,12 @@ func (a *Admin) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// events are the page's changing parts as it shows them now, one event each.
+// events returns the current content of the parts of the page, one event for each.
 func (a *Admin) events() []byte {
 	var out bytes.Buffer
 	for _, part := range a.parts() {
-		data, err := json.Marshal(part.html)
-		if err != nil {
-			panic(err) // a string
-		}
 		out.WriteString("event: " + part.id + "\ndata: ")
-		out.Write(data)
+		out.Write(encoded(part.html))
 		out.WriteString("\n\n")
 	}
 	return out.Bytes()

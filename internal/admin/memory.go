@@ -8,10 +8,10 @@ import (
 	"shunt/internal/observe"
 )
 
-// recentLimit is how many requests the page remembers.
+// recentLimit is how many requests are kept for the page.
 const recentLimit = 200
 
-// recent is the last requests, newest first.
+// recent holds the latest requests, oldest first.
 type recent struct {
 	mu      sync.Mutex
 	records []*observe.Record
@@ -27,7 +27,7 @@ func (l *recent) add(r *observe.Record) {
 	l.records = append(l.records, r)
 }
 
-// newest returns up to n requests, the newest first.
+// newest returns up to n requests, newest first.
 func (l *recent) newest(n int) []*observe.Record {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,13 +55,13 @@ const (
 	historyLimit = 180 // samples: six hours
 )
 
-// sample is how much of an account's windows was used at a moment, as fractions; below 0 is unknown.
+// sample is the utilization of the windows of an account at one time, as fractions; -1 is unknown.
 type sample struct {
 	at          time.Time
 	utilization [claude.WindowCount]float64
 }
 
-// history is the utilization of each account over the last hours.
+// history holds the utilization of each account over the last hours.
 type history struct {
 	mu      sync.Mutex
 	samples map[string][]sample // by provider and account_ref

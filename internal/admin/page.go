@@ -18,7 +18,7 @@ var assets embed.FS
 
 var templates = template.Must(template.ParseFS(assets, "assets/*.tmpl"))
 
-// assetTypes are the files that a browser may fetch.
+// assetTypes are the content types of the files that a browser may fetch.
 var assetTypes = map[string]string{"admin.css": "text/css; charset=utf-8", "admin.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml"}
 
 func (a *Admin) asset(w http.ResponseWriter, r *http.Request) {
@@ -30,7 +30,7 @@ func (a *Admin) asset(w http.ResponseWriter, r *http.Request) {
 	}
 	data, err := assets.ReadFile(path.Join("assets", name))
 	if err != nil {
-		panic(err) // it is embedded
+		panic(err) // embedded files can be read
 	}
 	w.Header().Set("Content-Type", kind)
 	w.Write(data)
@@ -40,7 +40,7 @@ func (a *Admin) showLogin(w http.ResponseWriter, status int, problem string) {
 	show(w, status, "login.tmpl", problem)
 }
 
-// page shows the pool to whoever is logged in.
+// page serves the page, or redirects to the login form.
 func (a *Admin) page(w http.ResponseWriter, r *http.Request) {
 	session, ok := a.sessions.of(r)
 	if !ok {
@@ -52,7 +52,11 @@ func (a *Admin) page(w http.ResponseWriter, r *http.Request) {
 		Now           int64   // of shunt's clock, Unix milliseconds
 		Speed         float64 // of that clock
 		Parts         []part
-	}{session.csrf, a.Version, a.Clock.Now().UnixMilli(), float64(time.Second) / float64(a.Clock.Scale(time.Second)), a.parts()})
+		Causes        string // JSON
+	}{
+		session.csrf, a.Version, a.Clock.Now().UnixMilli(), float64(time.Second) / float64(a.Clock.Scale(time.Second)), a.parts(),
+		string(encoded(causes)),
+	})
 }
 
 func show(w http.ResponseWriter, status int, name string, data any) {
@@ -64,12 +68,12 @@ func show(w http.ResponseWriter, status int, name string, data any) {
 func render(name string, data any) template.HTML {
 	var out bytes.Buffer
 	if err := templates.ExecuteTemplate(&out, name, data); err != nil {
-		panic(err) // the templates and their data are of this package
+		panic(err) // the templates fit their data
 	}
 	return template.HTML(out.String())
 }
 
-// part is a part of the page that changes while it is open.
+// part is a part of the page that is updated while the page is open.
 type part struct {
 	id, title string
 	html      template.HTML
@@ -87,8 +91,8 @@ func (a *Admin) parts() []part {
 	return []part{
 		{"health", "", render("health.tmpl", a.Health.List())},
 		{"pools", "Accounts", render("pools.tmpl", a.poolViews(pools))},
-		{"plots", "Last hours", render("plots.tmpl", a.plots(pools))},
-		{"requests", "Last requests", render("requests.tmpl", requestViews(requests))},
+		{"plots", "Utilization", render("plots.tmpl", a.plots(pools))},
+		{"requests", "Recent requests", render("requests.tmpl", requestViews(requests))},
 	}
 }
 
@@ -100,14 +104,13 @@ type poolView struct {
 
 type accountView struct {
 	AccountState
+	Summary
 	Provider string
-	State    string // in words
-	Tone     string // ok, warn, bad or idle: how it is coloured
-	Until    *int64 // when the state ends by itself
 	Headroom string
 	Bars     []barView
+	Counts   string
 
-	Clearable bool // there is something that FO-13 clears
+	Clearable bool // FO-13 would change something
 }
 
 func (a *Admin) poolViews(pools Pools) []poolView {
@@ -116,8 +119,10 @@ func (a *Admin) poolViews(pools Pools) []poolView {
 	for _, p := range pools.Providers {
 		v := poolView{Provider: p.Provider, Auth: strings.ReplaceAll(string(p.Auth), "_", " ")}
 		for _, s := range p.Accounts {
-			account := accountView{AccountState: s, Provider: p.Provider, Bars: barsOf(&s), Clearable: clearable(&s)}
-			account.State, account.Tone, account.Until = Standing(&s, now)
+			account := accountView{
+				AccountState: s, Summary: s.Summary(now), Provider: p.Provider, Bars: barsOf(&s), Clearable: clearable(&s),
+				Counts: fmt.Sprintf("%s, %d failed over", counted(s.Requests, "request"), s.Rotations),
+			}
 			if s.Headroom != nil {
 				account.Headroom = duration(*s.Headroom)
 			}
@@ -128,55 +133,23 @@ func (a *Admin) poolViews(pools Pools) []poolView {
 	return views
 }
 
-// clearable reports whether an account has a cooldown, or a status that counts as rejected.
+// clearable reports whether an account has a cooldown or a rejected status.
 func clearable(s *AccountState) bool {
-	clears := func(status *string) bool {
-		return status != nil && *status == "rejected" // the only status that means anything to shunt (QUO-4)
-	}
 	for _, w := range s.windows() {
-		if clears(*w.status) {
+		if rejected(*w.status) {
 			return true
 		}
 	}
-	return clears(s.Status) || s.Cooldown > 0 || s.FableCooldown > 0
+	return rejected(s.Status) || s.Cooldown > 0 || s.FableCooldown > 0
 }
 
-// Standing is an account's state in the words of the page (ADM-6), from the strongest to the weakest.
-func Standing(s *AccountState, now int64) (state, tone string, until *int64) {
-	after := func(seconds int64) *int64 {
-		t := now + seconds
-		return &t
-	}
-	switch {
-	case s.Disabled:
-		return "disabled", "idle", nil
-	case s.Paused:
-		return "paused", "idle", nil
-	case s.NeedsLogin:
-		return "needs login", "bad", nil
-	case s.Cooldown > 0:
-		return "cooling", "bad", after(s.Cooldown)
-	case s.Capped:
-		return "Capped", "warn", nil
-	case s.CappedFable:
-		return "Capped (Fable)", "warn", nil
-	case s.NearQuota:
-		return "near quota", "warn", nil
-	case s.FableCooldown > 0:
-		return "cooling (Fable)", "warn", after(s.FableCooldown)
-	case !s.HasState:
-		return "unseen", "idle", nil
-	}
-	return "ok", "ok", nil
-}
-
-// barView is one window of an account. Positions are per cent of the bar.
+// barView is one window of an account. Positions are percentages of the width of the bar.
 type barView struct {
 	Window string
 	Known  bool
 	Fill   float64
-	Text   string // beside the bar: "30 % · cap 50 %"
-	Label  string // for those who cannot see it
+	Text   string // next to the bar: "30 % · cap 50 %"
+	Label  string // for screen readers
 	Soft   float64
 	Capped bool // whether there is a cap
 	Cap    float64
@@ -188,7 +161,7 @@ func barsOf(s *AccountState) []barView {
 	var bars []barView
 	for _, w := range s.windows() {
 		used, soft, limit := *w.utilization, *w.threshold, *w.limit
-		b := barView{Window: w.title, Soft: 100 * soft, Reset: *w.reset, Text: "not known", Tone: "idle"}
+		b := barView{Window: w.title, Soft: 100 * soft, Reset: *w.reset, Text: "unknown", Tone: "idle"}
 		if used != nil {
 			b.Known, b.Fill, b.Tone = true, min(100, 100**used), "ok"
 			b.Text = fmt.Sprintf("%.0f %%", 100**used)
@@ -199,7 +172,7 @@ func barsOf(s *AccountState) []barView {
 				b.Tone = "bad"
 			}
 		}
-		b.Label = fmt.Sprintf("%s window: %s used, threshold %.0f %%", w.title, b.Text, b.Soft)
+		b.Label = fmt.Sprintf("%s window: %s, threshold %.0f %%", w.title, b.Text, b.Soft)
 		if limit != nil {
 			b.Capped, b.Cap = true, 100**limit
 			b.Text += fmt.Sprintf(" · cap %.0f %%", b.Cap)
@@ -210,7 +183,15 @@ func barsOf(s *AccountState) []barView {
 	return bars
 }
 
-// duration is a number of seconds in its two largest units.
+// counted returns a number of things: "1 request", "2 requests".
+func counted(n uint64, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
+
+// duration formats a number of seconds in its two largest units.
 func duration(seconds float64) string {
 	sign := ""
 	if seconds < 0 {
@@ -228,13 +209,21 @@ func duration(seconds float64) string {
 
 type requestView struct {
 	*observe.Record
-	At, Took, First, Tone string
+	At, Duration, First string
+	Choice, Ended, Tone string
+	Rotations           []string
 }
 
 func requestViews(records []*observe.Record) []requestView {
 	views := make([]requestView, len(records))
 	for i, r := range records {
-		views[i] = requestView{Record: r, At: r.Time.UTC().Format("15:04:05"), Took: millis(r.Duration), First: millis(r.TTFB), Tone: "ok"}
+		views[i] = requestView{
+			Record: r, At: r.Time.UTC().Format("15:04:05"), Duration: millis(r.Duration), First: millis(r.TTFB),
+			Choice: inWords(choices, r.Why), Ended: inWords(ends, string(r.End)), Tone: "ok",
+		}
+		for _, step := range r.Rotations {
+			views[i].Rotations = append(views[i].Rotations, step.From+": "+inWords(causes, step.Reason))
+		}
 		switch {
 		case r.End != "":
 			views[i].Tone = "warn"

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// plotView is an account's utilization over the last hours, as the points of polylines in a box of plotWidth by plotHeight.
+// plotView is the utilization of an account over the last hours, as polylines in a box of plotWidth by plotHeight.
 type plotView struct {
 	Name  string
 	Lines []plotLine
@@ -14,7 +14,7 @@ type plotView struct {
 
 type plotLine struct {
 	Class  string
-	Points []string // one entry an unbroken stretch
+	Points []string // one entry for each unbroken stretch
 }
 
 const (
@@ -42,7 +42,7 @@ func (a *Admin) plots(pools Pools) []plotView {
 	return views
 }
 
-// stretches are the points of one window, broken where nothing is known.
+// stretches returns the points of one window, interrupted where the utilization is unknown.
 func stretches(samples []sample, window int) []string {
 	var all []string
 	var points []string

@@ -15,25 +15,25 @@ import (
 	"shunt/internal/pool"
 )
 
-// Pools is the answer of GET /admin/api/pool (ADM-3).
+// Pools is the response to GET /admin/api/pool (ADM-3).
 type Pools struct {
 	Providers []ProviderState `json:"providers"`
 }
 
-// ProviderState is one provider; one that is no pool has no accounts.
+// ProviderState describes one provider. A provider that is not a pool has no accounts.
 type ProviderState struct {
 	Provider string         `json:"provider"`
 	Auth     config.Auth    `json:"auth"`
 	Accounts []AccountState `json:"accounts"`
 }
 
-// AccountState is one account of a pool. Fractions are from 0 to 1 or more, times Unix seconds; null is unknown.
+// AccountState describes one account of a pool. Utilizations and thresholds are fractions, times are Unix seconds, null is unknown.
 type AccountState struct {
 	Name       string `json:"name"`
-	AccountRef string `json:"account_ref"` // names the account in other calls; opaque
-	// Aliases are the other names of the same account; calls accept each of them, and Name, in place of AccountRef (ID-2b).
+	AccountRef string `json:"account_ref"` // names the account in other requests; opaque
+	// Aliases are the other names of the same account. Requests accept them and Name in place of AccountRef (ID-2b).
 	Aliases  []string `json:"aliases,omitempty"`
-	HasState bool     `json:"has_state"` // something was observed of it
+	HasState bool     `json:"has_state"` // its quota was observed at least once
 
 	Available   bool `json:"available"`
 	NearQuota   bool `json:"near_quota"`
@@ -47,7 +47,7 @@ type AccountState struct {
 	Cooldown      int64    `json:"cooldown_secs_remaining"`
 	FableCooldown int64    `json:"cooldown_fable_secs_remaining"`
 	CooldownCause string   `json:"cooldown_cause,omitempty"`
-	Headroom      *float64 `json:"headroom_secs"` // with [server.pool] only
+	Headroom      *float64 `json:"headroom_secs"` // only with [server.pool]
 
 	Utilization5h    *float64 `json:"utilization_5h"`
 	Utilization7d    *float64 `json:"utilization_7d"`
@@ -74,29 +74,30 @@ type AccountState struct {
 // windowFields are the fields of an [AccountState] for one quota window.
 type windowFields struct {
 	title              string // on the page
+	scoped             bool   // the window applies to some models only
 	utilization, limit **float64
 	reset              **int64
 	status             **string
 	threshold          *float64
 }
 
-// windows returns the fields for each window, by their indexes.
+// windows returns the fields of each window, by index.
 func (s *AccountState) windows() [claude.WindowCount]windowFields {
 	return [...]windowFields{
-		{"5h", &s.Utilization5h, &s.Cap5h, &s.Reset5h, &s.Status5h, &s.Threshold5h},
-		{"7d", &s.Utilization7d, &s.Cap7d, &s.Reset7d, &s.Status7d, &s.Threshold7d},
-		{"Fable", &s.UtilizationFable, &s.CapFable, &s.ResetFable, &s.StatusFable, &s.ThresholdFable},
+		{"5h", false, &s.Utilization5h, &s.Cap5h, &s.Reset5h, &s.Status5h, &s.Threshold5h},
+		{"7d", false, &s.Utilization7d, &s.Cap7d, &s.Reset7d, &s.Status7d, &s.Threshold7d},
+		{"Fable", true, &s.UtilizationFable, &s.CapFable, &s.ResetFable, &s.StatusFable, &s.ThresholdFable},
 	}
 }
 
-// refOf names an identity in the API without telling who it is.
+// refOf returns an opaque name for an identity.
 func refOf(key identity.Key) string {
 	sum := sha256.Sum256([]byte("account\x00" + key.String()))
 	return hex.EncodeToString(sum[:8])
 }
 
 func (a *Admin) pools() Pools {
-	answer := Pools{Providers: []ProviderState{}}
+	pools := Pools{Providers: []ProviderState{}}
 	for _, p := range a.Providers() {
 		state := ProviderState{Provider: p.Name, Auth: p.Auth, Accounts: []AccountState{}}
 		if p.Pool != nil {
@@ -108,9 +109,9 @@ func (a *Admin) pools() Pools {
 				state.Accounts = append(state.Accounts, stateOf(&s, p.Planned, needsLogin[s.Name]))
 			}
 		}
-		answer.Providers = append(answer.Providers, state)
+		pools.Providers = append(pools.Providers, state)
 	}
-	return answer
+	return pools
 }
 
 func stateOf(s *pool.Status, planned, needsLogin bool) AccountState {
@@ -145,7 +146,7 @@ func stateOf(s *pool.Status, planned, needsLogin bool) AccountState {
 	return state
 }
 
-// seconds rounds up, so that what is left is never shown as nothing.
+// seconds rounds up, so that a remaining time is never shown as 0.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 func unix(t time.Time, known bool) *int64 {
@@ -165,8 +166,8 @@ func text(s string) *string {
 
 func (a *Admin) showPool(w http.ResponseWriter, _ *http.Request) { writeJSON(w, a.pools()) }
 
-// find returns the account that a request's path names, by its account_ref or by any of its names (ID-2b), and its pool; it
-// refuses with 404 if there is none.
+// find returns the account that the path of a request names, by its account_ref or by any of its names (ID-2b), and its
+// provider. It responds with 404 if there is none.
 func (a *Admin) find(w http.ResponseWriter, r *http.Request) (_ Provider, _ pool.Status, ok bool) {
 	for _, p := range a.Providers() {
 		if p.Name != r.PathValue("provider") || p.Pool == nil {
@@ -182,7 +183,7 @@ func (a *Admin) find(w http.ResponseWriter, r *http.Request) (_ Provider, _ pool
 			return p, accounts[at], true
 		}
 	}
-	refuse(w, http.StatusNotFound, "no such account: GET /admin/api/pool lists them")
+	refuse(w, http.StatusNotFound, "no such account: GET /admin/api/pool lists the accounts")
 	return Provider{}, pool.Status{}, false
 }
 
@@ -201,7 +202,7 @@ func (a *Admin) pause(w http.ResponseWriter, r *http.Request) {
 	if p, s, ok := a.find(w, r); ok {
 		p.Pool.Pause(s.Key, *change.Paused)
 		a.Log.Info("account paused or resumed by an administrator", "provider", p.Name, "account", s.Name, "paused", *change.Paused)
-		a.answerAccount(w, p, s.Key)
+		a.writeAccount(w, p, s.Key)
 	}
 }
 
@@ -210,12 +211,12 @@ func (a *Admin) clearCooldown(w http.ResponseWriter, r *http.Request) {
 	if p, s, ok := a.find(w, r); ok {
 		p.Pool.ClearCooldown(s.Key)
 		a.Log.Info("cooldown cleared by an administrator", "provider", p.Name, "account", s.Name)
-		a.answerAccount(w, p, s.Key)
+		a.writeAccount(w, p, s.Key)
 	}
 }
 
-// answerAccount responds with an account as it is after a change.
-func (a *Admin) answerAccount(w http.ResponseWriter, p Provider, key identity.Key) {
+// writeAccount responds with the state of an account after a change.
+func (a *Admin) writeAccount(w http.ResponseWriter, p Provider, key identity.Key) {
 	for _, provider := range a.pools().Providers {
 		for _, s := range provider.Accounts {
 			if provider.Provider == p.Name && s.AccountRef == refOf(key) {
@@ -224,17 +225,17 @@ func (a *Admin) answerAccount(w http.ResponseWriter, p Provider, key identity.Ke
 			}
 		}
 	}
-	refuse(w, http.StatusNotFound, "the account has just left the pool")
+	refuse(w, http.StatusNotFound, "the account was just removed from the pool")
 }
 
 const bodyLimit = 64 << 10 // bytes
 
-// readJSON reads a request's body strictly, and answers 400 if it cannot.
+// readJSON decodes the body of a request strictly. If that fails, it responds with 400.
 func readJSON(w http.ResponseWriter, r *http.Request, to any) bool {
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyLimit))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(to); err != nil {
-		refuse(w, http.StatusBadRequest, "the body is not the JSON object that this call takes")
+		refuse(w, http.StatusBadRequest, "the body is not the JSON object that this endpoint expects")
 		return false
 	}
 	return true

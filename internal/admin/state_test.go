@@ -89,7 +89,7 @@ func TestAliases(t *testing.T) {
 // page offers it as long as there is something to clear.
 func TestClearCooldown(t *testing.T) {
 	s := newSurface(t)
-	const button = `aria-label="Clear the cooldown of a"`
+	const button = `aria-label="Clear cooldown of a"`
 	if page := s.page(); strings.Contains(page, button) {
 		t.Error("there is nothing to clear, and a button for it")
 	}
@@ -137,7 +137,7 @@ func TestNeedsLogin(t *testing.T) {
 	if a := s.states()["a"]; !a.NeedsLogin || s.states()["b"].NeedsLogin {
 		t.Errorf("%+v", a)
 	}
-	if page := s.page(); !strings.Contains(page, `<strong>a</strong> <span class="state bad">needs login`) {
+	if page := s.page(); !strings.Contains(page, `<strong>a</strong> <span class="state bad">login needed`) {
 		t.Errorf("%s", page)
 	}
 }

@@ -81,9 +81,13 @@ func writeStatus(w io.Writer, pools admin.Pools, now time.Time) error {
 		}
 		for i := range p.Accounts {
 			a := &p.Accounts[i]
-			state, _, until := admin.Standing(a, now.Unix())
-			if until != nil {
-				state += " " + left(*until, now)
+			summary := a.Summary(now.Unix())
+			state := summary.State
+			if summary.Until != nil {
+				state += " " + left(*summary.Until, now)
+			}
+			if summary.Detail != "" {
+				state += " (" + summary.Detail + ")"
 			}
 			headroom := "-"
 			if a.Headroom != nil {

@@ -1,8 +1,8 @@
-// The page's behaviour: it shows what the server renders, counts down, and asks for changes.
+// The page shows what the server renders, counts down, and sends changes.
 const $ = (id) => document.getElementById(id);
 const csrf = document.querySelector("meta[name=csrf]").content;
 
-// Live parts. A part is replaced as a whole; whoever had the focus keeps it.
+// Live parts. A part is replaced as a whole; the focused element keeps the focus.
 const feed = new EventSource("/admin/live");
 for (const part of ["health", "pools", "plots", "requests"]) {
 	feed.addEventListener(part, (event) => {
@@ -17,7 +17,7 @@ for (const part of ["health", "pools", "plots", "requests"]) {
 	});
 }
 feed.addEventListener("open", () => alive(true, "live"));
-feed.addEventListener("error", () => alive(false, "not connected, trying again"));
+feed.addEventListener("error", () => alive(false, "disconnected, reconnecting"));
 feed.addEventListener("over", () => location.assign("/admin/login"));
 
 function alive(on, text) {
@@ -26,7 +26,7 @@ function alive(on, text) {
 	$("live").textContent = text;
 }
 
-// Times are those of shunt's clock, which runs faster than the browser's in the demo.
+// Times are on shunt's clock, which is faster than the browser's in the demo.
 const [began, speed] = document.querySelector("meta[name=clock]").content.split(" ").map(Number);
 
 function countDown() {
@@ -50,16 +50,16 @@ function inWords(seconds) {
 	}).join(" ");
 }
 
-async function ask(method, path, body) {
-	const answer = await fetch("/admin/api/" + path, {
+async function send(method, path, body) {
+	const response = await fetch("/admin/api/" + path, {
 		method,
 		headers: { "x-csrf-token": csrf, ...(body && { "content-type": "application/json" }) },
 		body: body && JSON.stringify(body),
 	});
-	if (answer.status === 401) location.assign("/admin/login");
-	const text = await answer.text();
+	if (response.status === 401) location.assign("/admin/login");
+	const text = await response.text();
 	const value = text ? JSON.parse(text) : {};
-	if (!answer.ok) throw new Error(value.error?.message ?? answer.statusText);
+	if (!response.ok) throw new Error(value.error?.message ?? response.statusText);
 	return value;
 }
 
@@ -73,10 +73,10 @@ function confirmed(text) {
 }
 
 const acts = {
-	pause: (d) => ask("PATCH", accountPath(d), { paused: true }),
-	resume: (d) => ask("PATCH", accountPath(d), { paused: false }),
-	clear: async (d) => (await confirmed(`Clear the cooldown of ${d.name} now?`)) && ask("DELETE", accountPath(d) + "/cooldown"),
-	remove: async (d) => (await confirmed(`Remove ${d.name} from the account store? Its login is deleted.`)) && ask("DELETE", "accounts/claude/" + encodeURIComponent(d.name)),
+	pause: (d) => send("PATCH", accountPath(d), { paused: true }),
+	resume: (d) => send("PATCH", accountPath(d), { paused: false }),
+	clear: async (d) => (await confirmed(`Clear the cooldown of ${d.name} now?`)) && send("DELETE", accountPath(d) + "/cooldown"),
+	remove: async (d) => (await confirmed(`Remove ${d.name} from the account store? Its login is deleted.`)) && send("DELETE", "accounts/claude/" + encodeURIComponent(d.name)),
 	explain: (d) => explain(d.provider, ""),
 	why: (d) => explain(d.provider, "?request=" + encodeURIComponent(d.request)),
 };
@@ -94,35 +94,69 @@ document.addEventListener("click", async (event) => {
 	}
 });
 
+const sentences = {
+	group: {
+		free: "is available", near_quota: "is near its limit", over_hard: "is over its hard limit", needs_login: "needs a login", out: "is not used",
+	},
+	reason: {
+		sticky: "is the session's account", round_robin: "is next in turn", last_served: "last served the session",
+		disabled: "is disabled", paused: "is paused", capped: "is capped",
+	},
+	behind: {
+		advisor: "The account before it has Fable quota left.",
+		group: "The account before it is in a better state.",
+		own: "The account before it is the session's own.",
+		recovery: "The account before it recovers sooner.",
+		fault: "The account before it cools down because of a fault of the service.",
+		credential: "Its credential was rejected, so it comes last.",
+		priority: "The account before it has a higher priority.",
+		headroom: "The account before it has more headroom.",
+		weekly_reset: "The weekly window of the account before it resets sooner.",
+		tie: "It is tied with the account before it.",
+	},
+	window: { "5h": "5-hour window", "7d": "7-day window", fable: "Fable window" },
+};
+const causes = JSON.parse($("explanation").dataset.causes);
+const percent = (fraction) => Math.round(100 * fraction) + " %";
+
 async function explain(provider, query) {
-	const e = await ask("GET", `pool/${encodeURIComponent(provider)}/explain${query}`);
+	const e = await send("GET", `pool/${encodeURIComponent(provider)}/explain${query}`);
 	$("explanation-about").textContent = [
-		e.model && `Model ${e.model}.`,
-		e.preferred && `If all were well it would go to ${e.preferred}.`,
+		e.model && `Model: ${e.model}.`,
+		e.preferred && `Preferred account: ${e.preferred}.`,
 		e.last_served && `${e.last_served} last served this session.`,
-		"The order at this moment:",
+		"The order now:",
 	].filter(Boolean).join(" ");
 	$("explanation-list").replaceChildren(...e.candidates.map((c) => {
 		const item = document.createElement("li");
 		const name = document.createElement("strong");
 		name.textContent = c.name;
-		const windows = c.windows.filter((w) => w.governs && w.utilization !== null)
-			.map((w) => `${w.window} ${Math.round(100 * w.utilization)} % of ${Math.round(100 * w.threshold)} %`);
-		const words = [
-			spoken(c.group), c.reason && spoken(c.reason), c.behind && (c.behind === "lead" ? "" : "behind by " + spoken(c.behind)), `priority ${c.priority}`, ...windows,
-			c.headroom_secs !== null && "headroom " + (c.headroom_secs < 0 ? "-" : "") + (inWords(Math.abs(Math.round(c.headroom_secs))) || "0s"),
-			c.cooldown_secs_remaining > 0 && `cooling ${inWords(c.cooldown_secs_remaining)} (${spoken(c.cooldown_cause)})`,
-			c.ramp_denied && "its ramp admits no more at this moment",
-		].filter(Boolean).join(", ");
-		item.append(name, ": " + words);
+		item.append(name, " " + described(c));
 		return item;
 	}));
 	$("explanation").showModal();
 }
 
-const spoken = (s) => s.replaceAll("_", " ");
+// described says in sentences why a candidate has its place.
+function described(c) {
+	const state = c.group === "cooled"
+		? `is cooling down for ${inWords(c.cooldown_secs_remaining)} (${causes[c.cooldown_cause] ?? c.cooldown_cause})`
+		: sentences.group[c.group];
+	const reason = sentences.reason[c.reason];
+	const plain = c.group === "free" || c.group === "out";
+	const windows = c.windows.filter((w) => w.governs && w.utilization !== null)
+		.map((w) => `its ${sentences.window[w.window] ?? w.window} is at ${percent(w.utilization)} (threshold ${percent(w.threshold)})`).join(", ");
+	const headroom = c.headroom_secs !== null && (c.headroom_secs < 0 ? "-" : "") + (inWords(Math.abs(Math.round(c.headroom_secs))) || "0s");
+	return [
+		(!reason ? state : plain ? reason : `${state} and ${reason}`) + ".",
+		sentences.behind[c.behind],
+		windows && windows[0].toUpperCase() + windows.slice(1) + ".",
+		`Priority ${c.priority}` + (headroom ? `, headroom ${headroom}.` : "."),
+		c.ramp_denied && "It is ramping up and accepts no more requests now.",
+	].filter(Boolean).join(" ");
+}
 
-// Adding an account: name it, allow it on the provider's page, paste the code.
+// Adding an account: enter a name, approve the login on the provider's page, paste the code.
 let adding = "";
 $("add").addEventListener("click", () => {
 	$("adding-name").hidden = false;
@@ -133,7 +167,7 @@ $("add").addEventListener("click", () => {
 	$("adding").showModal();
 });
 submitted("adding-name", async (form) => {
-	const login = await ask("POST", "accounts/claude", { name: form.get("name"), mode: form.get("mode") });
+	const login = await send("POST", "accounts/claude", { name: form.get("name"), mode: form.get("mode") });
 	adding = login.name;
 	$("adding-link").href = login.authorize_url;
 	$("adding-name").hidden = true;
@@ -141,7 +175,7 @@ submitted("adding-name", async (form) => {
 	$("adding-link").focus();
 });
 submitted("adding-code", async (form) => {
-	await ask("POST", `accounts/claude/${encodeURIComponent(adding)}/complete`, { code: form.get("code") });
+	await send("POST", `accounts/claude/${encodeURIComponent(adding)}/complete`, { code: form.get("code") });
 	$("adding").close();
 });
 
@@ -158,6 +192,6 @@ function submitted(id, act) {
 }
 
 $("logout").addEventListener("click", async () => {
-	await ask("POST", "logout");
+	await send("POST", "logout");
 	location.assign("/admin/login");
 });
