@@ -17,23 +17,23 @@ import (
 	"shunt/internal/config"
 )
 
-// tier is what a credential may do.
+// tier is what a request may do.
 type tier uint8
 
 const (
-	nobody tier = iota
+	none tier = iota
 	reader
 	writer
 )
 
-// keys are the credentials of the surface.
+// keys holds the admin credentials.
 type keys struct {
 	header string
 	tokens tiers
-	named  tiers // the same as name:token, as they are written in SHUNT_ADMIN_TOKENS
+	named  tiers // the same credentials as name:token, as in SHUNT_ADMIN_TOKENS
 }
 
-// tiers map hashes of credentials to what these may do: to compare hashes takes the same time whatever the credentials are.
+// tiers maps hashes of credentials to their tiers. Hashes are compared so that the time does not depend on the credentials.
 type tiers map[[sha256.Size]byte]tier
 
 func keysOf(s *config.Admin) keys {
@@ -50,12 +50,12 @@ func keysOf(s *config.Admin) keys {
 	return k
 }
 
-// of returns what a presented credential may do.
+// of returns the tier of a credential.
 func (t tiers) of(presented string) tier {
 	if presented == "" {
-		return nobody
+		return none
 	}
-	sum, best := sha256.Sum256([]byte(presented)), nobody
+	sum, best := sha256.Sum256([]byte(presented)), none
 	for known, may := range t {
 		if subtle.ConstantTimeCompare(sum[:], known[:]) == 1 {
 			best = max(best, may)
@@ -64,13 +64,13 @@ func (t tiers) of(presented string) tier {
 	return best
 }
 
-// presented returns what the best of the credentials in a request's headers may do.
-func (k *keys) presented(h http.Header) tier {
+// ofHeaders returns the highest tier of the credentials in x-api-key and in the admin header.
+func (k *keys) ofHeaders(h http.Header) tier {
 	return max(k.tokens.of(h.Get(k.header)), k.tokens.of(h.Get("X-Api-Key")))
 }
 
-// bearer returns what the bearer token in a request's headers may do, where one is accepted.
-func (k *keys) bearer(h http.Header) tier { return k.tokens.of(bearerOf(h)) }
+// ofBearer returns the tier of the bearer token, for endpoints that accept one.
+func (k *keys) ofBearer(h http.Header) tier { return k.tokens.of(bearerOf(h)) }
 
 func bearerOf(h http.Header) string {
 	scheme, token, _ := strings.Cut(h.Get("Authorization"), " ")
@@ -80,14 +80,14 @@ func bearerOf(h http.Header) string {
 	return strings.TrimSpace(token)
 }
 
-// wrong returns where a request presents a credential that is not one of the surface's; empty if it does not.
+// wrong returns how a request sends a credential that is not an admin credential: "header" or "bearer"; empty if it sends none.
 func (k *keys) wrong(h http.Header) (by string) {
 	switch {
-	case k.presented(h) != nobody:
+	case k.ofHeaders(h) != none:
 		return ""
 	case h.Get(k.header) != "" || h.Get("X-Api-Key") != "":
 		return "header"
-	case bearerOf(h) != "" && k.bearer(h) == nobody:
+	case bearerOf(h) != "" && k.ofBearer(h) == none:
 		return "bearer"
 	}
 	return ""
@@ -95,13 +95,13 @@ func (k *keys) wrong(h http.Header) (by string) {
 
 const sessionCookie = "shunt_admin_session"
 
-// session is a browser that has logged in.
+// session is the session of a browser that has logged in.
 type session struct {
 	csrf    string
 	expires time.Time
 }
 
-// sessions are those there are, by the hash of their cookie; they live as long as the process at most.
+// sessions holds the sessions by the hash of their cookie, in memory only.
 type sessions struct {
 	clock clock.Clock
 	ttl   time.Duration
@@ -110,7 +110,7 @@ type sessions struct {
 	all map[[sha256.Size]byte]session
 }
 
-// maxSessions bounds the memory of logins; the oldest go first.
+// maxSessions limits the number of sessions; a new one replaces the oldest.
 const maxSessions = 1000
 
 func (s *sessions) open() (cookie string) {
@@ -158,63 +158,63 @@ func (s *sessions) end(r *http.Request) {
 	}
 }
 
-// reads admits whoever may look; writes whoever may change something. A browser is told from a program by its cookie, and
-// has to show that it was its own page that asked (ADM-2).
+// reads requires a credential that can read, writes one that can change something. A request with a cookie comes from a browser:
+// to change something, it must come from the admin page (ADM-2).
 func (a *Admin) reads(h http.HandlerFunc) http.HandlerFunc { return a.admit(reader, h) }
 
 func (a *Admin) writes(h http.HandlerFunc) http.HandlerFunc { return a.admit(writer, h) }
 
 func (a *Admin) admit(needed tier, h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		has := a.keys.presented(r.Header)
-		if has == nobody {
+		has := a.keys.ofHeaders(r.Header)
+		if has == none {
 			if session, ok := a.sessions.of(r); ok {
 				if needed == writer && !(sameOrigin(r) && subtle.ConstantTimeCompare([]byte(r.Header.Get("X-Csrf-Token")), []byte(session.csrf)) == 1) {
-					refuse(w, http.StatusForbidden, "this change was not asked for by the page: reload it and try again")
+					refuse(w, http.StatusForbidden, "this request did not come from the admin page: reload the page and try again")
 					return
 				}
 				has = writer
 			}
 		}
 		switch {
-		case has == nobody:
-			a.unauthenticated(w, r, "send an admin token in the header "+a.keys.header+", or log in at /admin/login")
+		case has == none:
+			a.unauthenticated(w, r, "send an admin token in the "+a.keys.header+" header, or log in at /admin/login")
 		case has < needed:
-			refuse(w, http.StatusForbidden, "this key may only read")
+			refuse(w, http.StatusForbidden, "this key is read-only")
 		default:
 			h(w, r)
 		}
 	}
 }
 
-// Readers has h serve requests with a credential of the surface, in their headers or as a bearer token (OBS-2). A browser's
-// session is not one.
+// Readers returns a handler that passes requests with an admin credential to h; a bearer token is accepted too (OBS-2). The
+// session of a browser is not sufficient.
 func (a *Admin) Readers(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if max(a.keys.presented(r.Header), a.keys.bearer(r.Header)) == nobody {
-			a.unauthenticated(w, r, "send an admin token or a read key, in the header "+a.keys.header+" or as Authorization: Bearer")
+		if max(a.keys.ofHeaders(r.Header), a.keys.ofBearer(r.Header)) == none {
+			a.unauthenticated(w, r, "send an admin token or a read key in the "+a.keys.header+" header or as Authorization: Bearer")
 			return
 		}
 		h.ServeHTTP(w, r)
 	})
 }
 
-// unauthenticated refuses a request without a credential, and one with a wrong credential as a failed attempt (ADM-2).
+// unauthenticated refuses a request without a valid credential. A wrong credential counts as a failed attempt (ADM-2).
 func (a *Admin) unauthenticated(w http.ResponseWriter, r *http.Request, message string) {
 	if by := a.keys.wrong(r.Header); by != "" {
 		if wait := a.failed(w, r, by); wait > 0 {
-			refuse(w, http.StatusTooManyRequests, fmt.Sprintf(tooManyTries, seconds(wait)))
+			refuse(w, http.StatusTooManyRequests, fmt.Sprintf(tooManyAttempts, seconds(wait)))
 			return
 		}
-		message = "this is not an admin token or key of this gateway: " + message
+		message = "the credential is not an admin token or key of this gateway: " + message
 	}
 	refuse(w, http.StatusUnauthorized, message)
 }
 
-const tooManyTries = "too many wrong tokens from your address: try again in %d s (a valid one is accepted at any time)"
+const tooManyAttempts = "too many wrong tokens from your address: try again in %d s (a valid token is always accepted)"
 
-// failed takes in a failed attempt. If that was one too many, it returns how long the address has to wait, and sets
-// retry-after.
+// failed counts a failed attempt. If the address is over the limit, it sets retry-after and returns how long the address has
+// to wait, else 0.
 func (a *Admin) failed(w http.ResponseWriter, r *http.Request, by string) (wait time.Duration) {
 	address, _ := a.Proxies.Client(r)
 	if wait = a.attempts.failed(address, by); wait > 0 {
@@ -223,7 +223,7 @@ func (a *Admin) failed(w http.ResponseWriter, r *http.Request, by string) (wait 
 	return wait
 }
 
-// sameOrigin reports whether a request comes from a page of this surface, or from no page.
+// sameOrigin reports whether a request comes from an admin page, or does not come from a page.
 func sameOrigin(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "cross-site", "same-site":
@@ -237,9 +237,9 @@ func sameOrigin(r *http.Request) bool {
 	return err == nil && len(origins) == 1 && origin.Host != "" && strings.EqualFold(origin.Host, r.Host)
 }
 
-// reached returns how a browser reached the surface: from this machine, and over TLS. A proxy's word about either counts if
-// the configuration trusts it (ADM-2).
-func (a *Admin) reached(r *http.Request) (local, https bool) {
+// connection reports whether a request comes from this machine, and whether it was sent over HTTPS. Headers of a proxy count if
+// the configuration trusts the proxy (ADM-2).
+func (a *Admin) connection(r *http.Request) (local, https bool) {
 	address, https := a.Proxies.Client(r)
 	return address.IsLoopback() || a.Loopback && !a.Proxies.Trust, https
 }

@@ -44,7 +44,7 @@ const (
 	accessSeed = "sk-ant-oat01-planted-secret"
 )
 
-// surface is an admin surface over a pool of two accounts, and a token endpoint that gives out planted secrets.
+// surface is an Admin with a pool of two accounts and a token endpoint that returns planted secrets.
 type surface struct {
 	*testing.T
 	admin *admin.Admin
@@ -100,7 +100,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// call makes a request with a credential in the admin header.
+// call sends a request with a credential in the admin header.
 func (s *surface) call(method, path, credential, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	if credential != "" {
@@ -109,7 +109,7 @@ func (s *surface) call(method, path, credential, body string) *httptest.Response
 	w := httptest.NewRecorder()
 	s.admin.ServeHTTP(w, r)
 	if strings.Contains(w.Body.String(), accessSeed) {
-		s.Errorf("%s %s tells a token: %s", method, path, w.Body)
+		s.Errorf("%s %s returns a token: %s", method, path, w.Body)
 	}
 	return w
 }
@@ -128,7 +128,7 @@ func (s *surface) ref(name string) string {
 	return ""
 }
 
-// ADM-1: every route, for whoever has no credential, a client's, one that reads, and one that writes.
+// ADM-1: every route without a credential, with a client token, a read key and a write credential.
 func TestEveryRouteByTier(t *testing.T) {
 	s := newSurface(t)
 	ref := s.ref("a")
@@ -175,7 +175,7 @@ func TestEveryRouteByTier(t *testing.T) {
 	}
 }
 
-// PAU-1, ADM-4, FO-13: a pause and the end of a cooldown hold at once, for the answer and for the next selection.
+// PAU-1, ADM-4, FO-13: pausing an account and clearing a cooldown take effect immediately, in the response and for the next selection.
 func TestPauseAndCooldown(t *testing.T) {
 	s := newSurface(t)
 	w := s.call("PATCH", "/admin/api/pool/anthropic/accounts/"+s.ref("a"), adminToken, `{"paused":true}`)
@@ -197,7 +197,7 @@ func TestPauseAndCooldown(t *testing.T) {
 	}
 }
 
-// SEL-32: the explanation has every account in its place, the paused one with its reason.
+// SEL-32: the explanation lists every account in order, the paused one with its reason.
 func TestExplain(t *testing.T) {
 	s := newSurface(t)
 	s.call("PATCH", "/admin/api/pool/anthropic/accounts/"+s.ref("a"), adminToken, `{"paused":true}`)
@@ -217,7 +217,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// ADM-5: an account is added with a code, once, and no answer holds a token.
+// ADM-5: an account is added with a code that works once, and no response contains a token.
 func TestProvisioning(t *testing.T) {
 	s := newSurface(t)
 	begin := func(mode string) (state string) {
@@ -267,7 +267,7 @@ func TestProvisioning(t *testing.T) {
 	state = begin("setup_token")
 	for range 4 {
 		if w := complete("a-bad-code#" + state); w.Code != 502 || strings.Contains(w.Body.String(), "invalid_grant") {
-			t.Errorf("a code the provider refuses: %d %s", w.Code, w.Body)
+			t.Errorf("a code that the provider rejects: %d %s", w.Code, w.Body)
 		}
 	}
 	if w := complete("the-code#" + state); w.Code != 200 {
@@ -278,7 +278,7 @@ func TestProvisioning(t *testing.T) {
 		complete("a-bad-code#" + state)
 	}
 	if w := complete("the-code#" + state); w.Code != 404 {
-		t.Errorf("after five codes that the provider refused: %d", w.Code)
+		t.Errorf("after five codes that the provider rejected: %d", w.Code)
 	}
 	if w := s.call("DELETE", "/admin/api/accounts/claude/new", adminToken, ""); w.Code != 200 {
 		t.Errorf("remove: %d", w.Code)
@@ -287,12 +287,12 @@ func TestProvisioning(t *testing.T) {
 		t.Errorf("removed: %v", err)
 	}
 	if strings.Contains(s.log.String(), accessSeed) {
-		t.Error("the log holds a token")
+		t.Error("the log contains a token")
 	}
 }
 
-// ADM-5: a login that is not completed in time is forgotten.
-func TestPendingLoginEnds(t *testing.T) {
+// ADM-5: a login that is not completed in time expires.
+func TestPendingLoginExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSurface(t)
 		w := s.call("POST", "/admin/api/accounts/claude", adminToken, `{"name":"new","mode":"oauth"}`)
@@ -304,7 +304,7 @@ func TestPendingLoginEnds(t *testing.T) {
 	})
 }
 
-// browser is a browser at the surface.
+// browser returns a client with cookies and the address of the surface.
 func browser(t *testing.T, s *surface) (*http.Client, string) {
 	server := httptest.NewServer(s.admin)
 	jar, _ := cookiejar.New(nil)
@@ -325,12 +325,12 @@ func get(t *testing.T, client *http.Client, url string) string {
 	return string(body)
 }
 
-// ADM-2: a browser logs in, changes something with its page's token and not without, and logs out.
+// ADM-2: a browser logs in, changes something with the token of its page but not without it, and logs out.
 func TestBrowserSession(t *testing.T) {
 	s := newSurface(t)
 	client, base := browser(t, s)
 	if page := get(t, client, base+"/admin"); !strings.Contains(page, "Admin token") {
-		t.Errorf("not sent to the login: %s", page)
+		t.Errorf("not redirected to the login form: %s", page)
 	}
 	for token, want := range map[string]int{"wrong": 401, readKey: 401, adminToken: 200} {
 		response, err := client.PostForm(base+"/admin/login", url.Values{"token": {token}})
@@ -348,7 +348,7 @@ func TestBrowserSession(t *testing.T) {
 		t.Fatalf("%s", page)
 	}
 	if strings.Contains(page, "<script>") || strings.Contains(page, "style=") || strings.Contains(page, "onclick") {
-		t.Error("the page has inline code, which its policy forbids")
+		t.Error("the page has inline code, which its security policy forbids")
 	}
 	pause := func(change func(*http.Request)) int {
 		r, _ := http.NewRequest("PATCH", base+"/admin/api/pool/anthropic/accounts/"+s.ref("a"), strings.NewReader(`{"paused":true}`))
@@ -392,8 +392,8 @@ func TestBrowserSession(t *testing.T) {
 	}
 }
 
-// ADM-2: the cookie's attributes, and the end of a session.
-func TestLoginLimits(t *testing.T) {
+// ADM-2: the attributes of the cookie, and the expiry of a session.
+func TestSessionExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSurface(t)
 		login := func(token string) *httptest.ResponseRecorder {
@@ -420,12 +420,12 @@ func TestLoginLimits(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		if page() != 303 {
-			t.Error("the session outlives its time")
+			t.Error("the session did not expire")
 		}
 	})
 }
 
-// ADM-6: an open page gets what changes, and ends when shunt does.
+// ADM-6: an open page receives changes until shunt stops.
 func TestLivePage(t *testing.T) {
 	s := newSurface(t)
 	client, base := browser(t, s)
@@ -447,7 +447,7 @@ func TestLivePage(t *testing.T) {
 				return
 			}
 		}
-		t.Fatalf("never told %q", text)
+		t.Fatalf("no event contains %q", text)
 	}
 	wait("not seen yet")
 	s.pool.Pause(identity.OfStoreEntry("claude", "b"), true)
@@ -458,7 +458,7 @@ func TestLivePage(t *testing.T) {
 	<-done
 	for events.Scan() {
 		if strings.Contains(events.Text(), "<img") {
-			t.Error("a model's name is markup")
+			t.Error("the name of a model is markup")
 		}
 	}
 }

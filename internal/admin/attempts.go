@@ -12,89 +12,89 @@ import (
 )
 
 const (
-	triesPerWindow = 30
-	tryWindow      = time.Minute
-	triesLogEvery  = time.Second
+	attemptLimit    = 30 // failed attempts in an attemptWindow
+	attemptWindow   = time.Minute
+	attemptLogEvery = time.Second
 
-	// maxAddresses bounds the memory of failed attempts; the least recent go first. An attacker who has more
-	// networks than that gains nothing by having them forgotten.
-	maxAddresses = 4096
+	// maxNetworks limits how many networks are remembered; the least recently seen is forgotten first. An attacker with more
+	// networks gains nothing from that.
+	maxNetworks = 4096
 )
 
-// attempts limits failed attempts to log in and logs them (ADM-2). The tokens are long, so it is the log and the CPU that
-// the limit protects: it never refuses a correct credential, and so nobody can lock the owner out.
+// attempts limits and logs failed attempts to log in (ADM-2). Tokens are long, so the limit protects the log and the CPU. It never
+// refuses a correct credential, so an attacker cannot lock out the operator.
 type attempts struct {
 	clock clock.Clock
 	log   *slog.Logger
 
 	mu      sync.Mutex
-	windows *simplelru.LRU[netip.Prefix, tries]
+	windows *simplelru.LRU[netip.Prefix, failures]
 	logged  time.Time
-	waiting int // failures since then that are not logged yet
+	waiting int // failures since then, which are not logged yet
 	latest  failure
 }
 
-// failure is a failed attempt as it is logged.
+// failure describes a failed attempt for the log.
 type failure struct {
 	address netip.Addr
 	by      string
 	limited bool
 }
 
-// tries are the failed attempts from one network since a time, for at most tryWindow.
-type tries struct {
+// failures counts the failed attempts from one network in an attemptWindow.
+type failures struct {
 	since time.Time
 	count int
 }
 
 func newAttempts(c clock.Clock, log *slog.Logger) *attempts {
-	windows, _ := simplelru.NewLRU[netip.Prefix, tries](maxAddresses, nil) // fails for a size below 1 only
+	windows, _ := simplelru.NewLRU[netip.Prefix, failures](maxNetworks, nil) // fails only for a size below 1
 	return &attempts{clock: c, log: log, windows: windows}
 }
 
-// failed takes in a failed attempt: a wrong token in a form, a header or as a bearer token. It returns how long the address
-// has to wait if that was one too many, else 0.
+// failed counts a failed attempt: a wrong token in a form, in a header or as a bearer token. If the address is over the limit,
+// failed returns how long it has to wait, else 0.
 func (a *attempts) failed(address netip.Addr, by string) (wait time.Duration) {
 	now := a.clock.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	network := networkOf(address)
-	t, known := a.windows.Get(network)
-	if !known || now.Sub(t.since) >= tryWindow {
-		t = tries{since: now}
+	f, known := a.windows.Get(network)
+	if !known || now.Sub(f.since) >= attemptWindow {
+		f = failures{since: now}
 	}
-	if t.count++; t.count > triesPerWindow {
-		wait = t.since.Add(tryWindow).Sub(now)
+	if f.count++; f.count > attemptLimit {
+		wait = f.since.Add(attemptWindow).Sub(now)
 	}
-	a.windows.Add(network, t)
+	a.windows.Add(network, f)
 	a.latest = failure{address, by, wait > 0}
 	a.waiting++
 	a.write(now)
 	return wait
 }
 
-// flush logs the failures that are not logged yet, if another line is allowed by now.
+// flush logs waiting failures, if another line is allowed.
 func (a *attempts) flush() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.write(a.clock.Now())
 }
 
-// write logs the latest failure and how many others it suppresses, at most once in triesLogEvery.
+// write logs the latest failure and the number of suppressed ones, at most once in attemptLogEvery.
 func (a *attempts) write(now time.Time) {
-	if a.waiting == 0 || now.Sub(a.logged) < triesLogEvery {
+	if a.waiting == 0 || now.Sub(a.logged) < attemptLogEvery {
 		return
 	}
 	a.log.Warn("wrong admin credential", "address", a.latest.address, "by", a.latest.by, "limited", a.latest.limited, "suppressed", a.waiting-1)
 	a.logged, a.waiting = now, 0
 }
 
-// networkOf returns what counts as one address: a host has a whole /64 of IPv6 to itself.
+// networkOf returns the network that is limited as one address: for IPv6 the /64, since a host may use all of its addresses.
 func networkOf(address netip.Addr) netip.Prefix {
 	bits := address.BitLen()
 	if address.Is6() {
 		bits = 64
 	}
-	network, _ := address.Prefix(bits) // the zero prefix for an address that is not known
+	network, _ := address.Prefix(bits) // the zero prefix for an unknown address
 	return network
 }

@@ -15,7 +15,7 @@ import (
 	"shunt/internal/hosts"
 )
 
-// attempt makes one try to get in with a token, by form, header, key or bearer token, from an address.
+// attempt sends one request with a token, by form, header, key or bearer token, from an address.
 func (s *surface) attempt(by, token, from string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest("GET", "/admin/api/pool", nil)
 	var h http.Handler = s.admin
@@ -42,19 +42,19 @@ func (s *surface) attempt(by, token, from string) *httptest.ResponseRecorder {
 
 var ways = []string{"form", "header", "key", "bearer"}
 
-// granted is the status of a success.
+// granted is the status of a successful attempt.
 var granted = map[string]int{"form": 303, "header": 200, "key": 200, "bearer": 200}
 
-// ADM-2: of failed attempts, by whatever way, thirty a minute and address are judged; further wrong ones are refused, with
-// the time to wait. A correct credential passes at any time, and another address is not affected.
+// ADM-2: thirty failed attempts of any kind are allowed per minute and address. Further ones are refused with the time to wait.
+// A correct credential is always accepted, and other addresses are not affected.
 func TestFailedAttemptsAreLimited(t *testing.T) {
 	for _, by := range ways {
 		t.Run(by, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSurface(t)
-				for range 100 { // is not a failure
+				for range 100 { // these are not failures
 					if w := s.attempt(by, adminToken, "192.0.2.1"); w.Code != granted[by] {
-						t.Fatalf("the right token: %d", w.Code)
+						t.Fatalf("a valid token: %d", w.Code)
 					}
 				}
 				for i := range 30 {
@@ -72,7 +72,7 @@ func TestFailedAttemptsAreLimited(t *testing.T) {
 						t.Errorf("by %s: %d", other, w.Code)
 					}
 					if w := s.attempt(other, adminToken, "192.0.2.1"); w.Code != granted[other] {
-						t.Errorf("the right token by %s, from the same address: %d", other, w.Code)
+						t.Errorf("a valid token by %s, from the same address: %d", other, w.Code)
 					}
 				}
 				if w := s.attempt(by, "wrong", "192.0.2.2"); w.Code != 401 {
@@ -87,9 +87,9 @@ func TestFailedAttemptsAreLimited(t *testing.T) {
 	}
 }
 
-// ADM-2: no credential is not a wrong one, nor is a browser's session with something else beside it, nor a credential that
-// may do less.
-func TestWhatIsNotAFailedAttempt(t *testing.T) {
+// ADM-2: a request without a credential, a session with another credential next to it, and a credential of a lower tier are not
+// failed attempts.
+func TestNotAFailedAttempt(t *testing.T) {
 	s := newSurface(t)
 	cookie := s.attempt("form", adminToken, "192.0.2.1").Result().Cookies()[0]
 	for range 50 {
@@ -97,9 +97,9 @@ func TestWhatIsNotAFailedAttempt(t *testing.T) {
 			t.Fatalf("no credential: %d", w.Code)
 		}
 		if w := s.call("POST", "/admin/api/logout", readKey, ""); w.Code != 403 {
-			t.Fatalf("a read key that would change something: %d", w.Code)
+			t.Fatalf("a change with a read key: %d", w.Code)
 		}
-		if w := s.attempt("form", readKey, "192.0.2.1"); w.Code != 401 || !strings.Contains(w.Body.String(), "may only read") {
+		if w := s.attempt("form", readKey, "192.0.2.1"); w.Code != 401 || !strings.Contains(w.Body.String(), "read-only") {
 			t.Fatalf("a read key in the form: %d %s", w.Code, w.Body)
 		}
 		r := httptest.NewRequest("GET", "/admin/api/pool", nil)
@@ -115,8 +115,8 @@ func TestWhatIsNotAFailedAttempt(t *testing.T) {
 	}
 }
 
-// ADM-2: an address of IPv6 is its /64, one of IPv4 is itself however it is written, and one behind a trusted proxy is the
-// client's.
+// ADM-2: failures are counted by /64 for IPv6, by address for IPv4 even if it is mapped to IPv6, and by the client's address
+// behind a trusted proxy.
 func TestAddressesOfFailedAttempts(t *testing.T) {
 	for _, c := range []struct {
 		name, first, second string
@@ -157,7 +157,7 @@ func TestAddressesOfFailedAttempts(t *testing.T) {
 	}
 }
 
-// ADM-2: each failure logs its address, once a second at most and with the number of those left out; never the token.
+// ADM-2: a failure is logged with its address, at most once a second, with the number of suppressed ones and never with the token.
 func TestFailedAttemptsAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSurface(t)
@@ -190,12 +190,12 @@ func TestFailedAttemptsAreLogged(t *testing.T) {
 		}
 		expect("within the same second", lines())
 		time.Sleep(2 * time.Second)
-		expect("afterwards", lines(), "address=192.0.2.39 by=bearer limited=false suppressed=39")
+		expect("after it", lines(), "address=192.0.2.39 by=bearer limited=false suppressed=39")
 		time.Sleep(5 * time.Second)
-		expect("without failures", lines())
+		expect("no failures", lines())
 		for range 5 {
 			s.attempt("header", "wrong-3", "2001:db8::1")
-			expect("one a second", lines(), "address=2001:db8::1 by=header limited=false suppressed=0")
+			expect("one per second", lines(), "address=2001:db8::1 by=header limited=false suppressed=0")
 			time.Sleep(time.Second)
 		}
 		stop()
@@ -203,7 +203,7 @@ func TestFailedAttemptsAreLogged(t *testing.T) {
 	})
 }
 
-// ADM-2: what is remembered of addresses is bounded; those that fail most lately are the ones remembered.
+// ADM-2: a limited number of addresses is remembered; the least recent are forgotten first.
 func TestFailedAttemptsAreForgotten(t *testing.T) {
 	s := newSurface(t)
 	from := func(i int) string { return fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255) }
@@ -222,7 +222,7 @@ func TestFailedAttemptsAreForgotten(t *testing.T) {
 	}
 }
 
-// ADM-2: the form accepts a token alone or as name:token, with the name that belongs to it, and shows what is wrong.
+// ADM-2: the form accepts a token alone or as name:token with the matching name, and shows errors.
 func TestLoginForm(t *testing.T) {
 	for token, want := range map[string]int{
 		adminToken: 303, "ops:" + adminToken: 303, "script:" + writeKey: 303, " ops:" + adminToken + " ": 303,
@@ -249,6 +249,6 @@ func TestLoginForm(t *testing.T) {
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	w = httptest.NewRecorder()
 	if s.admin.ServeHTTP(w, r); w.Code != 400 || !strings.Contains(w.Body.String(), `action="/admin/login"`) {
-		t.Errorf("a form that is broken: %d %s", w.Code, w.Body)
+		t.Errorf("an invalid form: %d %s", w.Code, w.Body)
 	}
 }

@@ -14,8 +14,8 @@ func TestErrors(t *testing.T) {
 		status                         int
 		kind, message                  string
 	}{
-		{"GET", "/admin/api/pool", "", "", 401, "authentication_error", "send an admin token in the header x-shunt-admin-token, or log in at /admin/login"},
-		{"PATCH", account, readKey, `{"paused":true}`, 403, "permission_error", "this key may only read"},
+		{"GET", "/admin/api/pool", "", "", 401, "authentication_error", "send an admin token in the x-shunt-admin-token header, or log in at /admin/login"},
+		{"PATCH", account, readKey, `{"paused":true}`, 403, "permission_error", "this key is read-only"},
 		{"PATCH", account, writeKey, `{}`, 400, "invalid_request_error", `send {\"paused\": true} or {\"paused\": false}`},
 		{"GET", "/admin/nothing", "", "", 404, "not_found_error", "no such page"},
 		{"PUT", "/admin/api/accounts/claude", "", "", 405, "invalid_request_error", "this endpoint accepts POST only"},

@@ -134,7 +134,7 @@ func (a *Admin) stream(w http.ResponseWriter, r *http.Request) {
 			}
 			events = a.live.newest()
 		case <-quiet.C:
-			if a.keys.presented(r.Header) == nobody {
+			if a.keys.ofHeaders(r.Header) == none {
 				if _, ok := a.sessions.of(r); !ok {
 					events = []byte("event: over\ndata: \n\n")
 					continue

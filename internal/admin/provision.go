@@ -12,7 +12,7 @@ import (
 	"shunt/internal/oauth"
 )
 
-// pending is the logins that were begun in a browser and not completed (ADM-5): one a name.
+// pending holds the logins that were started in a browser and are not completed (ADM-5), one for each name.
 type pending struct {
 	clock clock.Clock
 	ttl   time.Duration
@@ -25,7 +25,7 @@ type pendingLogin struct {
 	login   *oauth.Login
 	kind    oauth.Kind
 	expires time.Time
-	tries   int
+	tries   int // codes that were sent
 }
 
 const (
@@ -33,7 +33,7 @@ const (
 	maxCodeTries = 5
 )
 
-// add begins to wait for a login, in place of an older one of the name. It refuses when too many wait.
+// add adds a login and replaces an older one of the same name. It returns false if too many are pending.
 func (p *pending) add(name string, l *pendingLogin) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,12 +41,12 @@ func (p *pending) add(name string, l *pendingLogin) bool {
 		p.all = map[string]*pendingLogin{}
 	}
 	now := p.clock.Now()
-	for other, waiting := range p.all {
-		if !waiting.expires.After(now) {
-			delete(p.all, other)
+	for key, old := range p.all {
+		if !old.expires.After(now) {
+			delete(p.all, key)
 		}
 	}
-	if _, again := p.all[name]; !again && len(p.all) >= maxPending {
+	if _, replaces := p.all[name]; !replaces && len(p.all) >= maxPending {
 		return false
 	}
 	l.expires = now.Add(p.ttl)
@@ -54,8 +54,9 @@ func (p *pending) add(name string, l *pendingLogin) bool {
 	return true
 }
 
-// try takes one of a login's tries, and the login out of the list if its state is right: a code works once.
-func (p *pending) try(name, state string) (l *pendingLogin, right bool) {
+// try uses one try of a login and reports whether the state is that of the login. Then it removes the login, because a code works
+// only once. It returns nil if no login is pending for the name.
+func (p *pending) try(name, state string) (l *pendingLogin, owned bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l = p.all[name]
@@ -63,15 +64,15 @@ func (p *pending) try(name, state string) (l *pendingLogin, right bool) {
 		return nil, false
 	}
 	l.tries++
-	right = l.login.Owns(state)
-	if right || l.tries >= maxCodeTries {
+	owned = l.login.Owns(state)
+	if owned || l.tries >= maxCodeTries {
 		delete(p.all, name)
 	}
-	return l, right
+	return l, owned
 }
 
-// again gives a login whose code was rejected another try, unless it has used them up or another login has begun meanwhile.
-func (p *pending) again(name string, l *pendingLogin) {
+// retry restores a login whose code was rejected, unless it has no tries left or another login was started meanwhile.
+func (p *pending) retry(name string, l *pendingLogin) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.all[name] == nil && l.tries < maxCodeTries {
@@ -91,16 +92,16 @@ func (a *Admin) beginLogin(w http.ResponseWriter, r *http.Request) {
 	}
 	kind, known := loginKinds[wanted.Mode]
 	if !known {
-		refuse(w, http.StatusBadRequest, `mode is "oauth" or "setup_token"`)
+		refuse(w, http.StatusBadRequest, `mode must be "oauth" or "setup_token"`)
 		return
 	}
 	if err := account.CheckName(wanted.Name); err != nil {
-		refuse(w, http.StatusBadRequest, "a name has only a-z, 0-9 and -")
+		refuse(w, http.StatusBadRequest, "a name may contain only a-z, 0-9 and -")
 		return
 	}
 	login := a.OAuth.Begin(kind, "")
 	if !a.logins.add(wanted.Name, &pendingLogin{login: login, kind: kind}) {
-		refuse(w, http.StatusTooManyRequests, "too many logins are waiting to be completed")
+		refuse(w, http.StatusTooManyRequests, "too many logins are pending: complete one, or try again later")
 		return
 	}
 	writeJSON(w, struct {
@@ -110,38 +111,38 @@ func (a *Admin) beginLogin(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *Admin) completeLogin(w http.ResponseWriter, r *http.Request) {
-	var given struct {
+	var sent struct {
 		Code string `json:"code"`
 	}
-	if !readJSON(w, r, &given) {
+	if !readJSON(w, r, &sent) {
 		return
 	}
 	name := r.PathValue("name")
-	code, state, ok := a.OAuth.SplitCode(given.Code)
+	code, state, ok := a.OAuth.SplitCode(sent.Code)
 	if !ok {
 		refuse(w, http.StatusBadRequest, "paste the whole code, CODE#STATE, as the page shows it")
 		return
 	}
-	l, right := a.logins.try(name, state)
+	l, owned := a.logins.try(name, state)
 	switch {
 	case l == nil:
-		refuse(w, http.StatusNotFound, "no login of that name waits to be completed: begin again")
+		refuse(w, http.StatusNotFound, "no login is pending for this name: start again")
 		return
-	case !right:
-		refuse(w, http.StatusBadRequest, "this code does not belong to this login: use the page that was opened last, or begin again")
+	case !owned:
+		refuse(w, http.StatusBadRequest, "this code does not belong to this login: use the page that you opened last, or start again")
 		return
 	}
-	sent := a.Clock.Now()
+	sentAt := a.Clock.Now()
 	grant, err := l.login.Exchange(r.Context(), code, state)
 	if err != nil {
-		a.logins.again(name, l)
+		a.logins.retry(name, l)
 		a.Log.Warn("login failed", "account", name, "error", err)
-		refuse(w, http.StatusBadGateway, "the provider did not accept the code: open its page again for another code, or start over")
+		refuse(w, http.StatusBadGateway, "the provider did not accept the code: open its page again for a new code, or start again")
 		return
 	}
-	if err := a.Store.Add(r.Context(), name, l.kind, grant, sent); err != nil {
-		a.Log.Error("login could not be stored", "account", name, "error", err)
-		refuse(w, http.StatusInternalServerError, "the account could not be written to the store: the log says why")
+	if err := a.Store.Add(r.Context(), name, l.kind, grant, sentAt); err != nil {
+		a.Log.Error("could not store login", "account", name, "error", err)
+		refuse(w, http.StatusInternalServerError, "could not store the account: see the log")
 		return
 	}
 	a.Log.Info("account added", "account", name)
@@ -149,22 +150,22 @@ func (a *Admin) completeLogin(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, struct {
 		Name   string `json:"name"`
 		Stored bool   `json:"stored"`
-		Live   bool   `json:"live"` // requests are served with it as of now
+		Live   bool   `json:"live"` // new requests are served with it
 	}{name, true, refreshed && a.inUse(name)})
 }
 
-// inUse reports whether a running pool uses the store's entry of that name.
+// inUse reports whether a running pool uses the entry of that name in the store.
 func (a *Admin) inUse(name string) bool {
 	return slices.ContainsFunc(a.Providers(), func(p Provider) bool { return p.Pool != nil && p.Uses(name) })
 }
 
-// StoredAccount is an entry of the account store, without its tokens.
+// StoredAccount describes an entry of the account store, without its tokens.
 type StoredAccount struct {
 	Name    string       `json:"name"`
 	Kind    account.Kind `json:"kind,omitempty"`
 	Expires *int64       `json:"expires"` // of the access token, Unix seconds
 	UUID    *string      `json:"uuid"`
-	Problem string       `json:"problem,omitempty"` // why the file is no usable entry
+	Problem string       `json:"problem,omitempty"` // why the entry is not usable
 }
 
 func (a *Admin) stored(r *http.Request) ([]StoredAccount, error) {
@@ -176,7 +177,7 @@ func (a *Admin) stored(r *http.Request) ([]StoredAccount, error) {
 	for _, e := range entries {
 		s := StoredAccount{Name: e.Name, Kind: e.Kind, Expires: unix(e.Expires, !e.Expires.IsZero()), UUID: text(e.AccountUUID)}
 		if e.Problem != nil {
-			s.Problem = "this file is no usable entry: the log says why"
+			s.Problem = "this file is not a valid entry: see the log"
 		}
 		list = append(list, s)
 	}
@@ -186,8 +187,8 @@ func (a *Admin) stored(r *http.Request) ([]StoredAccount, error) {
 func (a *Admin) listAccounts(w http.ResponseWriter, r *http.Request) {
 	list, err := a.stored(r)
 	if err != nil {
-		a.Log.Error("the account store cannot be listed", "error", err)
-		refuse(w, http.StatusInternalServerError, "the account store cannot be read: the log says why")
+		a.Log.Error("could not list the account store", "error", err)
+		refuse(w, http.StatusInternalServerError, "could not read the account store: see the log")
 		return
 	}
 	writeJSON(w, struct {
@@ -201,11 +202,11 @@ func (a *Admin) removeAccount(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, account.ErrName), errors.Is(err, account.ErrNoEntry):
 		refuse(w, http.StatusNotFound, "the account store has no such entry")
 	case err != nil:
-		a.Log.Error("an account could not be removed", "account", name, "error", err)
-		refuse(w, http.StatusInternalServerError, "the account could not be removed: the log says why")
+		a.Log.Error("could not remove account", "account", name, "error", err)
+		refuse(w, http.StatusInternalServerError, "could not remove the account: see the log")
 	default:
 		a.Log.Info("account removed", "account", name)
-		_ = a.Refresh(r.Context()) // if the client does not wait for it, the watch of the store does it
+		_ = a.Refresh(r.Context()) // if the client disconnects, the watch of the store does it
 		writeJSON(w, struct {
 			Name    string `json:"name"`
 			Removed bool   `json:"removed"`

@@ -16,7 +16,7 @@ import (
 
 const accountsPath = "/admin/api/pool/anthropic/accounts/"
 
-// states are the accounts as the API shows them, by name.
+// states returns the accounts that the API shows, by name.
 func (s *surface) states() map[string]admin.AccountState {
 	s.Helper()
 	var pools admin.Pools
@@ -30,7 +30,7 @@ func (s *surface) states() map[string]admin.AccountState {
 	return all
 }
 
-// page is the page as a browser that has logged in gets it.
+// page returns the page that a browser gets after a login.
 func (s *surface) page() string {
 	s.Helper()
 	r := httptest.NewRequest("GET", "/admin", nil)
@@ -42,8 +42,8 @@ func (s *surface) page() string {
 	return w.Body.String()
 }
 
-// ID-2b: an identity is shown once, under its representative's name and with its other names, and pausing, resuming and
-// clearing take each of them.
+// ID-2b: an identity is shown once, under the name of its representative and with its other names. Each name can be used to
+// pause, resume and clear it.
 func TestAliases(t *testing.T) {
 	s := newSurface(t)
 	soft := quota.Soft(quota.DefaultHard)
@@ -85,13 +85,13 @@ func TestAliases(t *testing.T) {
 	}
 }
 
-// FO-13: the end of a cooldown clears the rejected statuses with it; the response, the API and the next selection agree. The
-// page offers it as long as there is something to clear.
+// FO-13: clearing a cooldown clears rejected statuses too; the response, the API and the next selection agree. The page shows the
+// button while there is something to clear.
 func TestClearCooldown(t *testing.T) {
 	s := newSurface(t)
 	const button = `aria-label="Clear cooldown of a"`
 	if page := s.page(); strings.Contains(page, button) {
-		t.Error("there is nothing to clear, and a button for it")
+		t.Error("a button to clear the cooldown without a cooldown")
 	}
 	signal := quota.Signal{Status: "rejected"}
 	signal.Windows[claude.FiveHour] = quota.WindowSignal{Status: "rejected", Utilization: 0.5, HasUtilization: true, Reset: time.Now().Add(time.Hour)}
@@ -123,11 +123,11 @@ func TestClearCooldown(t *testing.T) {
 		selection.Release()
 	}
 	if page := s.page(); strings.Contains(page, button) {
-		t.Error("there is nothing to clear any more, and a button for it")
+		t.Error("a button to clear the cooldown after it was cleared")
 	}
 }
 
-// SEL-8b: an account whose credential was rejected is shown as needing a login, whatever its cooldown, until it changes.
+// SEL-8b: an account whose credential was rejected needs a login until the credential changes, even after the cooldown.
 func TestNeedsLogin(t *testing.T) {
 	s := newSurface(t)
 	if s.states()["a"].NeedsLogin {
@@ -142,7 +142,7 @@ func TestNeedsLogin(t *testing.T) {
 	}
 }
 
-// ADM-1, ADM-3: HEAD is a GET without a body, also of what never ends, and needs the same credential.
+// ADM-1, ADM-3: HEAD is a GET without a body, even for event streams, and needs the same credential.
 func TestHead(t *testing.T) {
 	s := newSurface(t)
 	for path, want := range map[string]int{

@@ -34,7 +34,7 @@ func (s *AccountState) Summary(now int64) Summary {
 		return Summary{State: "near limit", Detail: s.nearWindows(), Tone: "warn"}
 	case s.FableCooldown > 0:
 		until := now + s.FableCooldown
-		return Summary{State: "cooling down", Detail: "Fable: " + inWords(causes, s.CooldownCause), Until: &until, Tone: "warn"}
+		return Summary{State: "cooling down", Detail: inWords(causes, s.CooldownCause), Until: &until, Tone: "warn"}
 	case !s.HasState:
 		return Summary{State: "not seen yet", Tone: "idle"}
 	}

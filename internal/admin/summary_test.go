@@ -1,0 +1,87 @@
+package admin
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"shunt/internal/family"
+	"shunt/internal/observe"
+	"shunt/internal/pool"
+)
+
+// ADM-6: the state of an account, from the most severe to the least, with what it is about.
+func TestSummary(t *testing.T) {
+	full, half, rejected, until := 0.98, 0.5, "rejected", int64(1060)
+	for _, c := range []struct {
+		account AccountState
+		want    Summary
+	}{
+		{AccountState{Disabled: true, Paused: true}, Summary{State: "disabled", Tone: "idle"}},
+		{AccountState{Paused: true, NeedsLogin: true}, Summary{State: "paused", Tone: "idle"}},
+		{AccountState{NeedsLogin: true, Cooldown: 60}, Summary{State: "login needed", Tone: "bad"}},
+		{
+			AccountState{Cooldown: 60, FableCooldown: 60, CooldownCause: "server_error", Capped: true},
+			Summary{State: "cooling down", Detail: "server error", Until: &until, Tone: "bad"},
+		},
+		{
+			AccountState{Cooldown: 60, FableCooldown: 90, CooldownCause: "fable_rejected"},
+			Summary{State: "cooling down", Until: &until, Tone: "bad"},
+		},
+		{AccountState{Capped: true, NearQuota: true}, Summary{State: "capped", Tone: "warn"}},
+		{AccountState{CappedFable: true, NearQuota: true}, Summary{State: "capped", Detail: "Fable", Tone: "warn"}},
+		{
+			AccountState{NearQuota: true, Utilization5h: &full, Threshold5h: 0.9, Utilization7d: &half, Threshold7d: 0.9, UtilizationFable: &full},
+			Summary{State: "near limit", Detail: "5h", Tone: "warn"},
+		},
+		{
+			AccountState{NearQuota: true, Utilization5h: &full, Threshold5h: 0.9, Status7d: &rejected, Threshold7d: 0.9, FableCooldown: 60},
+			Summary{State: "near limit", Detail: "5h, 7d", Tone: "warn"},
+		},
+		{AccountState{NearQuota: true, Status: &rejected}, Summary{State: "near limit", Detail: "rejected by the provider", Tone: "warn"}},
+		{
+			AccountState{NearQuota: true, Utilization5h: &half, Threshold5h: 0.9},
+			Summary{State: "near limit", Detail: "at the current pace", Tone: "warn"},
+		},
+		{
+			AccountState{FableCooldown: 60, CooldownCause: "fable_rejected", HasState: true},
+			Summary{State: "cooling down", Detail: "Fable quota used up", Until: &until, Tone: "warn"},
+		},
+		{AccountState{}, Summary{State: "not seen yet", Tone: "idle"}},
+		{AccountState{HasState: true}, Summary{State: "ok", Tone: "ok"}},
+	} {
+		if diff := cmp.Diff(c.want, c.account.Summary(1000)); diff != "" {
+			t.Errorf("%+v: %s", c.want, diff)
+		}
+	}
+}
+
+// ADM-6: the page has words for every reason in the API.
+func TestWords(t *testing.T) {
+	known := func(words map[string]string, value string) {
+		t.Helper()
+		if words[value] == "" {
+			t.Errorf("no words for %q", value)
+		}
+	}
+	for c := range family.Class(family.Classes) {
+		if c != family.Success && c != family.Relayed {
+			known(causes, c.In("fable"))
+		}
+	}
+	for e := pool.Rejected; e <= pool.LoginNeeded; e++ {
+		known(causes, e.String())
+	}
+	for _, reason := range []pool.Reason{
+		pool.Sticky, pool.RoundRobin, pool.LastServed, pool.Advisor, pool.NearQuota, pool.Cooled, pool.NeedsLogin,
+		pool.Disabled, pool.Paused, pool.Capped, pool.Ramp, pool.Failover, pool.PoolChanged,
+	} {
+		known(choices, string(reason))
+	}
+	for _, end := range []observe.End{observe.Cut, observe.ClientGone, observe.Shutdown, observe.Failed} {
+		known(ends, string(end))
+	}
+	if got := inWords(causes, "a_new_reason"); got != "a new reason" {
+		t.Error(got)
+	}
+}
