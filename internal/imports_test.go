@@ -17,7 +17,7 @@ const leaves = "identity secret clock hosts userfile wire"
 // direction. The design gives the reason for each.
 const allowed = `
 account: oauth observe store
-admin: account config family/claude oauth observe pool quota
+admin: account config oauth observe pool quota
 app: account admin config dialect dialect/messages family family/claude gateway oauth observe pool quota store upstream usage
 cli: account admin app config demo family oauth observe simulate
 config: config/schema

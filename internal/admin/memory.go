@@ -4,7 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"shunt/internal/family/claude"
 	"shunt/internal/observe"
 )
 
@@ -58,7 +57,7 @@ const (
 // sample is the utilization of the windows of an account at one time, as fractions; -1 is unknown.
 type sample struct {
 	at          time.Time
-	utilization [claude.WindowCount]float64
+	utilization [windowCount]float64
 }
 
 // history holds the utilization of each account over the last hours.

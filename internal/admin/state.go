@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"shunt/internal/config"
-	"shunt/internal/family/claude"
 	"shunt/internal/identity"
 	"shunt/internal/pool"
+	"shunt/internal/quota"
 )
 
 // Pools is the response to GET /admin/api/pool (ADM-3).
@@ -71,8 +71,12 @@ type AccountState struct {
 	LastUsed  *int64 `json:"last_used"`
 }
 
+// fableScope is the scope of quota that the API has fields for (ADM-3).
+const fableScope quota.Scope = "fable"
+
 // windowFields are the fields of an [AccountState] for one quota window.
 type windowFields struct {
+	name               string // of the window in its table
 	title              string // on the page
 	scoped             bool   // the window applies to some models only
 	utilization, limit **float64
@@ -81,12 +85,14 @@ type windowFields struct {
 	threshold          *float64
 }
 
-// windows returns the fields of each window, by index.
-func (s *AccountState) windows() [claude.WindowCount]windowFields {
+const windowCount = 3
+
+// windows returns the fields of each window that the API shows.
+func (s *AccountState) windows() [windowCount]windowFields {
 	return [...]windowFields{
-		{"5h", false, &s.Utilization5h, &s.Cap5h, &s.Reset5h, &s.Status5h, &s.Threshold5h},
-		{"7d", false, &s.Utilization7d, &s.Cap7d, &s.Reset7d, &s.Status7d, &s.Threshold7d},
-		{"Fable", true, &s.UtilizationFable, &s.CapFable, &s.ResetFable, &s.StatusFable, &s.ThresholdFable},
+		{"5h", "5h", false, &s.Utilization5h, &s.Cap5h, &s.Reset5h, &s.Status5h, &s.Threshold5h},
+		{"7d", "7d", false, &s.Utilization7d, &s.Cap7d, &s.Reset7d, &s.Status7d, &s.Threshold7d},
+		{"fable", "Fable", true, &s.UtilizationFable, &s.CapFable, &s.ResetFable, &s.StatusFable, &s.ThresholdFable},
 	}
 }
 
@@ -115,7 +121,7 @@ func (a *Admin) pools() Pools {
 }
 
 func stateOf(s *pool.Status, planned, needsLogin bool) AccountState {
-	fable := s.In(claude.FableScope)
+	fable := s.In(fableScope)
 	state := AccountState{
 		Name: s.Name, AccountRef: refOf(s.Key), HasState: !s.Quota.Unseen(),
 		Aliases:   slices.DeleteFunc(s.Aliases, func(name string) bool { return name == s.Name }),
@@ -131,7 +137,12 @@ func stateOf(s *pool.Status, planned, needsLogin bool) AccountState {
 	if planned && !math.IsInf(s.Headroom, 0) {
 		state.Headroom = &s.Headroom
 	}
-	for w, to := range state.windows() {
+	table := s.Quota.Table().Windows()
+	for _, to := range state.windows() {
+		w := slices.IndexFunc(table, func(window quota.Window) bool { return window.Name == to.name })
+		if w < 0 {
+			continue
+		}
 		if u, ok := s.Quota.Utilization(w); ok {
 			*to.utilization = &u
 		}

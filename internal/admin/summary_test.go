@@ -70,7 +70,7 @@ func TestWords(t *testing.T) {
 		}
 	}
 	for e := pool.Rejected; e <= pool.LoginNeeded; e++ {
-		known(causes, e.String())
+		known(causes, pool.Cause{Event: e, Scope: "fable"}.String())
 	}
 	for _, reason := range []pool.Reason{
 		pool.Sticky, pool.RoundRobin, pool.LastServed, pool.Advisor, pool.NearQuota, pool.Cooled, pool.NeedsLogin,
