@@ -78,7 +78,7 @@ func TestWords(t *testing.T) {
 	} {
 		known(choices, string(reason))
 	}
-	for _, end := range []observe.End{observe.Cut, observe.ClientGone, observe.Shutdown, observe.Failed} {
+	for _, end := range []observe.End{observe.Truncated, observe.ClientGone, observe.Shutdown, observe.Failed} {
 		known(ends, string(end))
 	}
 	if got := inWords(causes, "a_new_reason"); got != "a new reason" {

@@ -45,7 +45,7 @@ var choices = map[string]string{
 
 // ends are the ways in which a response can end early, as the page shows them.
 var ends = map[string]string{
-	string(observe.Cut):        "truncated",
+	string(observe.Truncated):  "truncated",
 	string(observe.ClientGone): "client disconnected",
 	string(observe.Shutdown):   "stopped with shunt",
 	string(observe.Failed):     "error in stream",

@@ -161,7 +161,7 @@ func TestCutInAChain(t *testing.T) {
 				w.provider.Inject(c.cut, cut)
 				r := w.ask("s", plainModel, true)
 				calls := append(slices.Clone(c.broken), c.cut)
-				if r.status != 200 || r.err == nil || !slices.Equal(w.calls(0), calls) || w.last().End != observe.Cut {
+				if r.status != 200 || r.err == nil || !slices.Equal(w.calls(0), calls) || w.last().End != observe.Truncated {
 					w.Errorf("%v: %d, %v, calls %v, record %+v", calls, r.status, r.err, w.calls(0), w.last())
 				}
 			}, keyOnlyInStore)

@@ -75,8 +75,8 @@ func TestUpstreamThatFallsSilent(t *testing.T) {
 							}
 							w.wants("took", time.Since(began), limit)
 							r := w.last()
-							w.wants("end", r.End, observe.Cut)
-							w.wants("cause", r.CutCause, observe.CutIdle)
+							w.wants("end", r.End, observe.Truncated)
+							w.wants("cause", r.TruncationCause, observe.UpstreamIdle)
 							w.wants("status", r.Status, 200)
 							if calls := w.calls(0); len(calls) != 1 || name == "pool" && w.state(r.Account).Cooldown != 0 {
 								w.Errorf("calls %v", calls)

@@ -177,7 +177,7 @@ func TestSingleStreams(t *testing.T) {
 		}
 		w.provider.Inject("", sim.Abort(5).Times(1))
 		got := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, true))
-		if got.status != 200 || got.err != io.ErrUnexpectedEOF || w.last().End != observe.Cut || len(w.calls(0)) != 2 {
+		if got.status != 200 || got.err != io.ErrUnexpectedEOF || w.last().End != observe.Truncated || len(w.calls(0)) != 2 {
 			w.Errorf("%d, %v, %+v", got.status, got.err, w.last())
 		}
 	})

@@ -113,8 +113,8 @@ func TestOddStreams(t *testing.T) {
 		{"CRLF", []any{strings.ReplaceAll(startEvent+stopEvent, "\n", "\r\n")}, "", ""},
 		{"a byte order mark, comments, unknown events", []any{"\xef\xbb\xbf: hello\n\nevent: new\ndata: 1\nid: 7\nretry: 5\n\n", startEvent, stopEvent}, "", ""},
 		{"trailing bytes", []any{startEvent, stopEvent, ": bye\n\ndata: [DONE]\n\nleft over"}, "", ""},
-		{"not an event at all", []any{"plain text\xff\x00"}, "", observe.Cut},
-		{"nothing", nil, "", observe.Cut},
+		{"not an event at all", []any{"plain text\xff\x00"}, "", observe.Truncated},
+		{"nothing", nil, "", observe.Truncated},
 		{"silence before the first event", []any{silence, startEvent, stopEvent}, ping + startEvent + stopEvent, ""},
 		{"silence between events", []any{startEvent, 2 * silence, stopEvent}, startEvent + ping + ping + stopEvent, ""},
 		{"silence inside an event", []any{startEvent, half, 3 * silence, rest, stopEvent}, startEvent + half + rest + stopEvent, ""},
@@ -284,7 +284,7 @@ func TestCutAnswers(t *testing.T) {
 				if got.status != 200 || c.broken != errors.Is(got.err, io.ErrUnexpectedEOF) {
 					w.Errorf("%d, %v, %d bytes", got.status, got.err, len(got.body))
 				}
-				if r := w.last(); r.End != observe.Cut || r.Account != home || r.Status != 200 {
+				if r := w.last(); r.End != observe.Truncated || r.Account != home || r.Status != 200 {
 					w.Errorf("record %+v", r)
 				}
 				if calls := w.calls(before); len(calls) != 1 || w.state(home).Cooldown != 0 {

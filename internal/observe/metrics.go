@@ -17,7 +17,7 @@ type Metrics struct {
 	models   labels
 	kinds    labels // of error events
 
-	requests, attempts, rotations, cut, failed, gone, moves, tokens, refreshes *prometheus.CounterVec
+	requests, attempts, rotations, truncated, failed, gone, moves, tokens, refreshes *prometheus.CounterVec
 	duration, firstByte, head                                                  *prometheus.HistogramVec
 
 	requestMemo memo[requestKey, requestSeries]
@@ -65,8 +65,8 @@ func NewMetrics(version string, s Sources) *Metrics {
 	m.rotations = counter("shunt_rotations_total",
 		"Failovers of requests from an account, or from an upstream of a chain (which has no account).", "provider", "account", "reason")
 	m.moves = counter("shunt_session_moves_total", "Moves of sessions from one account to another.", "provider", "reason")
-	m.cut = counter("shunt_streams_cut_total",
-		"Responses truncated after the first byte, by cause: "+CutByUpstream+", "+CutIdle+".", "provider", "account", "cause")
+	m.truncated = counter("shunt_streams_cut_total",
+		"Responses truncated after the first byte, by cause: "+UpstreamEnded+", "+UpstreamIdle+".", "provider", "account", "cause")
 	m.failed = counter("shunt_stream_errors_total",
 		"Streams with status 200 that contained an error event, by the type of the error.", "provider", "account", "type")
 	m.gone = counter("shunt_clients_gone_total", "Requests whose client disconnected before the end of the response.", "provider")
@@ -123,8 +123,8 @@ func (m *Metrics) Count(r *Record) {
 		m.moves.WithLabelValues(r.Provider, r.Move.Reason).Inc()
 	}
 	switch r.End {
-	case Cut:
-		m.cut.WithLabelValues(r.Provider, r.Account, r.CutCause).Inc()
+	case Truncated:
+		m.truncated.WithLabelValues(r.Provider, r.Account, r.TruncationCause).Inc()
 	case Failed:
 		m.failed.WithLabelValues(r.Provider, r.Account, m.kinds.label(r.StreamError)).Inc()
 	case ClientGone:

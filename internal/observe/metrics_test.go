@@ -18,7 +18,7 @@ import (
 func everything() *observe.Record {
 	return &observe.Record{
 		Time: time.Unix(1_800_000_000, 0), RequestID: "req_1", Path: "/v1/messages", Session: "abcdef01", Client: "ann",
-		Provider: "anthropic", Account: "home", Model: "claude-x", Stream: true, Status: 200, End: observe.Cut, CutCause: observe.CutIdle, Attempts: 2,
+		Provider: "anthropic", Account: "home", Model: "claude-x", Stream: true, Status: 200, End: observe.Truncated, TruncationCause: observe.UpstreamIdle, Attempts: 2,
 		Calls: []observe.Call{
 			{Provider: "anthropic", Account: "work", Model: "claude-x", Began: time.Unix(1_800_000_000, 0), Head: time.Second, Took: 2 * time.Second, Status: 429, Result: "rejected"},
 			{Provider: "anthropic", Account: "home", Model: "claude-x", Began: time.Unix(1_800_000_002, 0), Head: time.Second, Status: 200, Result: "success"},

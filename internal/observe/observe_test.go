@@ -83,7 +83,7 @@ func whole() observe.Record {
 	return observe.Record{
 		Time: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), RequestID: "r-1", Session: "0a1b2c3d", Path: "/v1/messages",
 		Provider: "anthropic", Account: "home", Why: "sticky", Model: "claude-sonnet-4-5", Stream: true, Status: 200,
-		End: observe.Cut, StreamError: "overloaded_error", CutCause: observe.CutIdle, Error: "cut", Attempts: 2, Rotations: []observe.Rotation{{From: "work", Reason: "rejected"}},
+		End: observe.Truncated, StreamError: "overloaded_error", TruncationCause: observe.UpstreamIdle, Error: "cut", Attempts: 2, Rotations: []observe.Rotation{{From: "work", Reason: "rejected"}},
 		Move: &observe.Move{From: "work", To: "home", Reason: "failover"},
 		TTFB: observe.Millis(1500 * time.Microsecond), Duration: observe.Millis(2 * time.Second), BytesIn: 115000, BytesOut: 900,
 		Tokens: &observe.Tokens{Input: 1, Output: 2, CacheRead: 3, CacheCreation: 4},

@@ -27,8 +27,8 @@ type Record struct {
 	Status   int    `json:"status"` // 0 = the client disconnected first
 	End      End    `json:"end,omitempty"`
 
-	StreamError string `json:"stream_error,omitempty"` // with [Failed]: the type of the error event
-	CutCause    string `json:"cut_cause,omitempty"`    // with [Cut]: one of the causes below
+	StreamError     string `json:"stream_error,omitempty"` // with [Failed]: the type of the error event
+	TruncationCause string `json:"cut_cause,omitempty"`    // with [Truncated]: one of the causes below
 
 	Error     string     `json:"error,omitempty"` // the message, if the response is shunt's own
 	Attempts  int        `json:"attempts"`        // requests sent to upstreams
@@ -88,7 +88,7 @@ type End string
 
 // How a response ended if it is not complete.
 const (
-	Cut        End = "cut"         // truncated: the upstream ended it after its first byte (FO-9)
+	Truncated  End = "cut"         // truncated: the upstream ended it after its first byte (FO-9)
 	ClientGone End = "client_gone" // the client disconnected (FO-5)
 	Shutdown   End = "shutdown"    // shunt stopped first
 	Failed     End = "error"       // a stream with status 200 that contained an error event
@@ -96,8 +96,8 @@ const (
 
 // Why a response was truncated.
 const (
-	CutByUpstream = "upstream_ended" // the connection failed or ended early
-	CutIdle       = "upstream_idle"  // the upstream sent nothing for too long (WIRE-12b)
+	UpstreamEnded = "upstream_ended" // the connection failed or ended early
+	UpstreamIdle  = "upstream_idle"  // the upstream sent nothing for too long (WIRE-12b)
 )
 
 // ResultStreamError is the result of a call whose response is a stream with status 200 that contained an error event.
@@ -194,7 +194,7 @@ func (r *Record) appendAttrs(attrs []slog.Attr) []slog.Attr {
 	attrs = append(attrs, slog.Bool("stream", r.Stream), slog.Int("status", r.Status))
 	text("end", string(r.End))
 	text("stream_error", r.StreamError)
-	text("cut_cause", r.CutCause)
+	text("cut_cause", r.TruncationCause)
 	text("error", r.Error)
 	attrs = append(attrs, slog.Int("attempts", r.Attempts))
 	if len(r.Rotations) > 0 {

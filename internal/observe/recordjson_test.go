@@ -20,7 +20,7 @@ func TestLinesAreJSON(t *testing.T) {
 			RequestID: text.Draw(t, "id"), Session: text.Draw(t, "session"), Client: text.Draw(t, "client"), Path: text.Draw(t, "path"),
 			Provider: text.Draw(t, "provider"), Account: text.Draw(t, "account"), Why: text.Draw(t, "why"), Model: text.Draw(t, "model"),
 			Stream: some("stream"), Status: int(number.Draw(t, "status")), End: End(text.Draw(t, "end")),
-			StreamError: text.Draw(t, "stream error"), CutCause: text.Draw(t, "cause"), Error: text.Draw(t, "error"),
+			StreamError: text.Draw(t, "stream error"), TruncationCause: text.Draw(t, "cause"), Error: text.Draw(t, "error"),
 			Attempts: int(number.Draw(t, "attempts")), TTFB: Millis(number.Draw(t, "ttfb")), Duration: Millis(number.Draw(t, "duration")),
 			BytesIn: number.Draw(t, "in"), BytesOut: number.Draw(t, "out"),
 		}

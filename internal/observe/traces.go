@@ -68,12 +68,12 @@ func (t *Traces) Add(r *Record) {
 		attribute.Int("http.response.status_code", r.Status),
 		attribute.String("shunt.end", string(r.End)),
 		attribute.String("shunt.stream_error", r.StreamError),
-		attribute.String("shunt.cut_cause", r.CutCause),
+		attribute.String("shunt.cut_cause", r.TruncationCause),
 	)...)
 	if r.Move != nil {
 		span.SetAttributes(attribute.String("shunt.move", r.Move.Reason))
 	}
-	if r.Status >= http.StatusInternalServerError || r.End == Cut || r.End == Failed {
+	if r.Status >= http.StatusInternalServerError || r.End == Truncated || r.End == Failed {
 		span.SetStatus(codes.Error, "")
 	}
 	for i := range r.Calls {

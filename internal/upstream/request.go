@@ -161,11 +161,11 @@ func (r *Request) record(status int, result relay.Result) {
 		rec.End, rec.StreamError = observe.Failed, result.StreamError
 		r.noteStreamError()
 	case result.Idle:
-		rec.End, rec.CutCause = observe.Cut, observe.CutIdle
+		rec.End, rec.TruncationCause = observe.Truncated, observe.UpstreamIdle
 	case result.ClientErr != nil || r.Client.Context().Err() != nil:
 		rec.End = r.departure()
 	case result.Truncated:
-		rec.End, rec.CutCause = observe.Cut, observe.CutByUpstream
+		rec.End, rec.TruncationCause = observe.Truncated, observe.UpstreamEnded
 	}
 }
 
