@@ -55,14 +55,6 @@ func (l line) clip(width int) line {
 	return clipped
 }
 
-func (l line) width() int {
-	width := 0
-	for _, s := range l {
-		width += columns(s.text)
-	}
-	return width
-}
-
 // text returns the line with or without colors.
 func (l line) text(color bool) string {
 	var b strings.Builder

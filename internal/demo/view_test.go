@@ -130,7 +130,7 @@ func TestViewFits(t *testing.T) {
 				t.Errorf("%d lines in %d rows", len(lines), height)
 			}
 			for _, l := range lines {
-				if l.width() > width {
+				if columns(l.text(false)) > width {
 					t.Errorf("%q is wider than %d columns", l.text(false), width)
 				}
 			}
