@@ -18,7 +18,7 @@ type Metrics struct {
 	kinds    labels // of error events
 
 	requests, attempts, rotations, truncated, failed, gone, moves, tokens, refreshes *prometheus.CounterVec
-	duration, firstByte, head                                                  *prometheus.HistogramVec
+	duration, firstByte, head                                                        *prometheus.HistogramVec
 
 	requestMemo memo[requestKey, requestSeries]
 	callMemo    memo[callKey, callSeries]
