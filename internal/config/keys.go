@@ -78,8 +78,8 @@ var serverKeys = []schema.Key{
 	{
 		Name: "transport", Default: `"http1"`, Restart: true,
 		Binding: schema.Bind(schema.Choice(TransportHTTP1, TransportNetHTTP), func(s *Server) *Transport { return &s.Transport }),
-		Doc: "What sends requests to providers: `http1` is shunt's own, which costs least; `net/http` is the Go library's, to fall back on if " +
-			"something between shunt and a provider does not get along with the former.",
+		Doc: "What sends requests to providers: `http1` is shunt's own implementation, which costs least; `net/http` is the Go standard " +
+			"library's. Switch to it if something between shunt and a provider does not work with `http1`.",
 	},
 	{
 		Name: "allowed_hosts", Default: `[]`,
