@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A request over a kept connection costs ten allocations; a large one has two more for its sender. Under TLS those of the
-// peer's TLS are counted too. The budgets have a margin of a tenth.
+// A request over an idle connection takes ten allocations, a large one two more for its sender. With TLS, the allocations of the
+// peer's TLS are included. The budgets have a margin of a tenth.
 func TestAllocations(t *testing.T) {
 	for name, c := range map[string]struct {
 		secured bool
@@ -18,7 +18,7 @@ func TestAllocations(t *testing.T) {
 		"small": {false, 1000, 11}, "large": {false, 200_000, 13}, "small, TLS": {true, 1000, 15}, "large, TLS": {true, 200_000, 23},
 	} {
 		r := newRequest(t, large[:c.size])
-		answer, length := []byte(okay), len(bytesOf(r))
+		response, length := []byte(okay), len(bytesOf(r))
 		p := listen(t, c.secured, func(v *visitor) {
 			in := make([]byte, 16<<10)
 			for got := 0; ; { // without an allocation of its own
@@ -28,13 +28,13 @@ func TestAllocations(t *testing.T) {
 				}
 				if got += n; got == length {
 					got = 0
-					v.Write(answer)
+					v.Write(response)
 				}
 			}
 		})
-		said := make(chan struct{}, 1)
+		written := make(chan struct{}, 1)
 		done := r.Sent
-		r.Sent = func() { said <- struct{}{} }
+		r.Sent = func() { written <- struct{}{} }
 		b := make([]byte, 100)
 		got := testing.AllocsPerRun(200, func() {
 			response, err := p.Send(t.Context(), r)
@@ -47,7 +47,7 @@ func TestAllocations(t *testing.T) {
 			if err != io.EOF {
 				t.Fatal(err)
 			}
-			<-said
+			<-written
 		})
 		done()
 		p.connectionsAre(t, 1)

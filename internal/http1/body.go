@@ -7,14 +7,14 @@ import (
 	"strconv"
 )
 
-// body reads the body of an answer to its end and no further. It never waits with bytes in hand: what has come can be read,
-// however the peer cuts it into chunks (WIRE-11).
+// body reads the body of a response up to its end. It returns the bytes that have arrived rather than wait for more, however
+// the peer divides them into chunks (WIRE-11).
 type body struct {
 	from    *bufio.Reader
 	framed  framing
-	left    int64 // bytes of the body by length, of the chunk by chunks
-	inChunk bool  // the chunk's end is to come, though its bytes may be read
-	trailer bool  // what is left is what follows the last chunk
+	left    int64 // bytes left of the body (byLength) or of the chunk (byChunks)
+	inChunk bool  // the end of the chunk has not been read, although its bytes may have been
+	trailer bool  // only what follows the last chunk is left
 	excess  int64 // bytes around the chunks beyond what is allowed for each
 }
 
@@ -22,14 +22,14 @@ func newBody(r *bufio.Reader, h *head) body {
 	return body{from: r, framed: h.framed, left: max(h.length, 0)}
 }
 
-// empty reports whether there is none.
+// empty reports whether there is no body.
 func (b *body) empty() bool { return b.framed == byLength && b.left == 0 }
 
-// Read returns io.EOF at the end of the body, with its last bytes if it is known by then, and io.ErrUnexpectedEOF where the
-// connection ends before it.
+// Read returns io.EOF at the end of the body, with its last bytes if the end has arrived with them, and io.ErrUnexpectedEOF if
+// the connection ends before the body.
 func (b *body) Read(p []byte) (n int, err error) {
 	switch b.framed {
-	case byEnd:
+	case byClose:
 		return b.from.Read(p)
 	case byChunks:
 		return b.readChunks(p)
@@ -38,7 +38,7 @@ func (b *body) Read(p []byte) (n int, err error) {
 	if b.left == 0 {
 		return n, io.EOF
 	}
-	return n, early(err)
+	return n, unexpectedEOF(err)
 }
 
 func (b *body) readLeft(p []byte) (n int, err error) {
@@ -47,7 +47,7 @@ func (b *body) readLeft(p []byte) (n int, err error) {
 	return n, err
 }
 
-// readChunks reads as many chunks as there are and as p takes.
+// readChunks reads as many chunks as have arrived and as fit into p.
 func (b *body) readChunks(p []byte) (n int, err error) {
 	for !b.trailer {
 		if b.left > 0 {
@@ -56,7 +56,7 @@ func (b *body) readChunks(p []byte) (n int, err error) {
 			}
 			m, err := b.readLeft(p[n:])
 			if n += m; err != nil {
-				return n, early(err)
+				return n, unexpectedEOF(err)
 			}
 			continue
 		}
@@ -64,7 +64,7 @@ func (b *body) readChunks(p []byte) (n int, err error) {
 			return n, nil
 		}
 		if err := b.nextChunk(); err != nil {
-			return n, early(err)
+			return n, unexpectedEOF(err)
 		}
 	}
 	if n > 0 && !bytes.HasPrefix(b.ahead(), []byte("\r\n")) {
@@ -73,13 +73,13 @@ func (b *body) readChunks(p []byte) (n int, err error) {
 	return n, b.skipTrailer()
 }
 
-// ahead is what has come and is not read.
+// ahead returns the bytes that have arrived and have not been read.
 func (b *body) ahead() []byte {
 	p, _ := b.from.Peek(b.from.Buffered())
 	return p
 }
 
-// hasLines reports whether what stands between two chunks has come: the end of the one, and the size of the next.
+// hasLines reports whether what separates two chunks has arrived: the end of one and the size of the next.
 func (b *body) hasLines() bool {
 	ahead := b.ahead()
 	if b.inChunk {
@@ -92,7 +92,7 @@ func (b *body) hasLines() bool {
 	return bytes.IndexByte(ahead, '\n') >= 0
 }
 
-// nextChunk reads what stands between two chunks.
+// nextChunk reads what separates two chunks.
 func (b *body) nextChunk() error {
 	if b.inChunk {
 		line, err := b.from.ReadSlice('\n')
@@ -100,13 +100,13 @@ func (b *body) nextChunk() error {
 			err = errChunk
 		}
 		if err != nil {
-			return unreadable(err)
+			return lineError(err)
 		}
 		b.inChunk = false
 	}
 	line, err := b.from.ReadSlice('\n')
 	if err != nil {
-		return unreadable(err)
+		return lineError(err)
 	}
 	size, ok := chunkSize(line)
 	if !ok {
@@ -132,8 +132,8 @@ func (b *body) allows(line int, size int64) bool {
 	return b.excess <= maxExcess
 }
 
-// unreadable is an error of a line that does not end.
-func unreadable(err error) error {
+// lineError returns err, with that of a line too long replaced by errChunk.
+func lineError(err error) error {
 	if err == bufio.ErrBufferFull {
 		return errChunk
 	}
@@ -165,7 +165,7 @@ func (b *body) skipTrailer() error {
 		line, whole := bytes.CutSuffix(line, []byte("\r\n"))
 		switch {
 		case err != nil:
-			return early(unreadable(err))
+			return unexpectedEOF(lineError(err))
 		case whole && len(line) == 0:
 			return io.EOF
 		}

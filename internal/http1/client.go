@@ -1,11 +1,11 @@
-// Package http1 carries requests over HTTP/1.1 connections, one request at a time on each, and keeps connections for the
-// next. A request is the caller's own bytes, sent as they are and without a copy.
+// Package http1 sends requests over HTTP/1.1 connections, one at a time on each, and keeps connections for later requests. A
+// request consists of the caller's own bytes, which are sent unchanged and without a copy.
 //
-// It exists because net/http's transport costs a hop more than all else that the hop does: two goroutines a connection and
-// four handovers a request, a header that is built as a map and taken apart again, a copy of the body, two dozen
-// allocations for the head of an answer. What net/http promises is kept: a connection that the peer has closed or spoken on
-// out of turn is not used again, an answer may come before the request is sent, and an end of the context ends what is
-// under way. Nothing is ever sent twice.
+// The package exists because net/http's transport costs more than everything else that a gateway does for a request: two
+// goroutines per connection and four handovers per request, a header that is built as a map and taken apart again, a copy of
+// the body, two dozen allocations for the head of a response. It keeps net/http's guarantees: a connection that the peer has
+// closed, or on which it has sent something unasked, is not used again; a response may begin before the request is sent; and
+// when the context ends, so does the exchange. Nothing is ever sent twice.
 //
 // A [Client] and its [Origin]s are safe for concurrent use.
 package http1
@@ -29,19 +29,18 @@ import (
 	"shunt/internal/hosts"
 )
 
-// ConnectTimeout is how long a connection may take to come about: for the dial, and again for each TLS and for a proxy's
-// answer.
+// ConnectTimeout bounds each step of opening a connection: the dial, each TLS handshake and a proxy's response.
 const ConnectTimeout = 10 * time.Second
 
 const (
-	IdleTimeout = 90 * time.Second // of a connection that is kept
-	MaxIdle     = 2048             // connections that an origin keeps
+	IdleTimeout = 90 * time.Second // how long an idle connection is kept
+	MaxIdle     = 2048             // how many idle connections an origin keeps
 )
 
 // DialFunc opens a connection.
 type DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Client knows the origins that it was asked for.
+// Client holds the origins that its caller has used.
 type Client struct {
 	dial    DialFunc
 	mu      sync.Mutex
@@ -51,32 +50,32 @@ type Client struct {
 // NewClient returns a client that opens connections with dial.
 func NewClient(dial DialFunc) *Client { return &Client{dial: dial, origins: map[string]*Origin{}} }
 
-// Close ends the connections that are not in use.
+// Close closes the idle connections of every origin.
 func (c *Client) Close() {
 	c.mu.Lock()
 	origins := slices.Collect(maps.Values(c.origins))
 	c.mu.Unlock()
 	for _, o := range origins {
-		o.Forget()
+		o.CloseIdle()
 	}
 }
 
-// Origin is a scheme, host and port, with the connections to it that wait for a request.
+// Origin is a scheme, host and port, with the idle connections to it.
 type Origin struct {
 	client  *Client
-	host    string // as the Host header gives it
+	host    string // as in the Host header
 	address string // host and port to connect to
 	tls     *tls.Config
-	proxy   *url.URL // nil: there is none between
+	proxy   *url.URL // nil: connect directly
 	invalid error    // the environment names a proxy that cannot be used
 
 	mu     sync.Mutex
-	idle   []*conn     // the last used one is last
-	reaper *time.Timer // runs while some are idle
+	idle   []*conn     // the most recently used is last
+	reaper *time.Timer // runs while there are idle connections
 }
 
-// Origin returns the origin of a URL, the same for every URL of it. A proxy that the environment names for it is used
-// (HTTPS_PROXY, HTTP_PROXY, NO_PROXY).
+// Origin returns the origin of a URL, which is the same for every URL with its scheme and host. It is reached through the
+// proxy that the environment names for it, if any (HTTPS_PROXY, HTTP_PROXY, NO_PROXY).
 func (c *Client) Origin(base *url.URL) *Origin {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -124,13 +123,13 @@ func HostOf(u *url.URL) string {
 
 func asciiName(u *url.URL) string {
 	name, err := idna.Lookup.ToASCII(u.Hostname())
-	if err != nil { // it is an address, or nothing that a resolver knows
+	if err != nil { // an address, or a name that no resolver knows
 		return u.Hostname()
 	}
 	return name
 }
 
-// hostHeader is how a Host header names a host: without the zone of an address.
+// hostHeader returns a host as the Host header has it: without the zone of an address.
 func hostHeader(name, port string) string {
 	if strings.Contains(name, ":") {
 		address, _, _ := strings.Cut(name, "%")
@@ -142,13 +141,13 @@ func hostHeader(name, port string) string {
 	return name + ":" + port
 }
 
-// Host is the value of the Host header.
+// Host returns the value of the Host header.
 func (o *Origin) Host() string { return o.host }
 
-// Forget ends the connections that are not in use.
-func (o *Origin) Forget() { o.drop(func(*conn) bool { return true }) }
+// CloseIdle closes the idle connections.
+func (o *Origin) CloseIdle() { o.drop(func(*conn) bool { return true }) }
 
-// take is a kept connection, nil if there is none.
+// take removes an idle connection that can be used and returns it; nil if there is none.
 func (o *Origin) take() *conn {
 	for {
 		o.mu.Lock()
@@ -167,9 +166,9 @@ func (o *Origin) take() *conn {
 	}
 }
 
-// keep puts a connection by for the next request.
-func (o *Origin) keep(c *conn) {
-	c.rest()
+// put keeps a connection for a later request.
+func (o *Origin) put(c *conn) {
+	c.park()
 	o.mu.Lock()
 	full := len(o.idle) >= MaxIdle
 	if !full {
@@ -184,20 +183,20 @@ func (o *Origin) keep(c *conn) {
 	}
 }
 
-// reap ends connections that have waited too long.
+// reap closes the connections that have been idle for too long.
 func (o *Origin) reap() {
 	now := time.Now()
 	o.drop(func(c *conn) bool { return now.Sub(c.since) >= IdleTimeout })
 }
 
-// drop ends the idle connections that are to end, and has the others reaped.
-func (o *Origin) drop(ends func(*conn) bool) {
-	var ended []*conn
+// drop closes the idle connections for which drops returns true, and schedules reap for the others.
+func (o *Origin) drop(drops func(*conn) bool) {
+	var dropped []*conn
 	o.mu.Lock()
 	kept := o.idle[:0]
 	for _, c := range o.idle {
-		if ends(c) {
-			ended = append(ended, c)
+		if drops(c) {
+			dropped = append(dropped, c)
 		} else {
 			kept = append(kept, c)
 		}
@@ -212,18 +211,18 @@ func (o *Origin) drop(ends func(*conn) bool) {
 		o.reaper = time.AfterFunc(IdleTimeout-time.Since(kept[0].since), o.reap)
 	}
 	o.mu.Unlock()
-	for _, c := range ended {
+	for _, c := range dropped {
 		c.close()
 	}
 }
 
-// ErrNoConnection says that no connection came about: nothing of the request was sent.
+// ErrNoConnection reports that there was no connection: nothing of the request was sent.
 var ErrNoConnection = errors.New("no connection")
 
-// ErrPatience says that a request's patience was over before its answer began.
-var ErrPatience = errors.New("no answer in time")
+// ErrTimeout reports that the response did not begin within the timeout of the request.
+var ErrTimeout = errors.New("no response in time")
 
-// connect opens a connection, through the proxy if there is one.
+// connect opens a connection, through the proxy if there is one. Its errors wrap [ErrNoConnection].
 func (o *Origin) connect(ctx context.Context) (*conn, error) {
 	if o.invalid != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoConnection, o.invalid)
@@ -246,7 +245,7 @@ func tlsTo(host string) *tls.Config {
 	return &tls.Config{ServerName: host, NextProtos: []string{"http/1.1"}, DynamicRecordSizingDisabled: true}
 }
 
-// secure speaks TLS on a connection, which it closes on an error.
+// secure does the TLS handshake on a connection, which it closes on an error.
 func secure(ctx context.Context, raw net.Conn, config *tls.Config) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, ConnectTimeout)
 	defer cancel()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A host is named to a peer as DNS and HTTP spell it, whatever the configuration calls it.
+// Hosts are spelled to peers as DNS and HTTP require, however the configuration spells them.
 func TestOriginNames(t *testing.T) {
 	for _, c := range []struct{ host, header, address, server string }{
 		{"api.example", "api.example", "api.example:443", "api.example"},
@@ -28,8 +28,8 @@ func TestOriginNames(t *testing.T) {
 
 const proxyChild = "HTTP1_TEST_PROXY_CHILD"
 
-// CFG-41: a loopback host is reached without the proxy of the environment, however its name is written. net/http reads the
-// environment once in a process, so the test is in one of its own.
+// CFG-41: loopback hosts are reached without the environment's proxy, however their names are written. net/http reads the
+// environment once per process, so the test runs in a process of its own.
 func TestLoopbackOriginsHaveNoProxy(t *testing.T) {
 	if os.Getenv(proxyChild) == "" {
 		c := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")

@@ -15,18 +15,18 @@ import (
 // maxHead bounds the head of a response together with the 1xx responses before it, in bytes, as net/http does.
 const maxHead = 10 << 20
 
-// conn is one connection. It belongs to one exchange, or to its origin's idle ones.
+// conn is one connection. It belongs to one exchange, or is idle.
 type conn struct {
-	net.Conn            // what requests and answers go through
-	raw        net.Conn // what carries that in the end: without TLS the same
-	answers    *bufio.Reader
-	headBudget int       // bytes that may come before the head of an answer is whole
-	since      time.Time // when it became idle
-	reused     bool      // it has carried a request
+	net.Conn                 // what requests and responses go through
+	raw        net.Conn      // what carries them beneath TLS; without TLS the same
+	reader     *bufio.Reader // set while an exchange uses the connection
+	headBudget int           // bytes that may be read until the head of a response is complete
+	since      time.Time     // when it became idle
+	reused     bool          // it has carried a request
 
-	socket  syscall.RawConn // nil where there is none, as in tests
+	socket  syscall.RawConn // nil if there is none, as in tests
 	isAlive func(fd uintptr) bool
-	alive   bool // what isAlive found
+	alive   bool // the result of isAlive
 	probe   [1]byte
 }
 
@@ -40,33 +40,34 @@ func newConn(c net.Conn) *conn {
 		it.raw = secured.NetConn()
 	}
 	if s, ok := it.raw.(syscall.Conn); ok {
-		it.socket, _ = s.SyscallConn() // of a connection that was opened right now
+		it.socket, _ = s.SyscallConn() // the connection has just been opened
 	}
-	it.isAlive = it.look
+	it.isAlive = it.probeSocket
 	return it
 }
 
-// close ends the connection at once; it may be called at any time and more than once. What TLS would still say at the end
-// is not said, since saying it can block.
+// close closes the connection at once; it may be called at any time and more than once. TLS sends no closing alert, since that
+// could block.
 func (c *conn) close() { c.raw.Close() }
 
-// readers are as large as the reader of a client's connection in net/http: a connection has one while it is in use.
+// readers are as large as those of client connections in net/http. A connection has one while it is in use.
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 4<<10) }}
 
 func (c *conn) begin() {
 	c.reused = true
-	c.answers = readers.Get().(*bufio.Reader)
-	c.answers.Reset(c)
+	c.reader = readers.Get().(*bufio.Reader)
+	c.reader.Reset(c)
 }
 
-func (c *conn) rest() {
-	c.answers.Reset(nil)
-	readers.Put(c.answers)
-	c.answers = nil
-	c.since = time.Now().Round(0) // by the wall clock, which goes on while the machine sleeps
+// park prepares an unused connection for its time among the idle ones.
+func (c *conn) park() {
+	c.reader.Reset(nil)
+	readers.Put(c.reader)
+	c.reader = nil
+	c.since = time.Now().Round(0) // by the wall clock, which continues while the machine sleeps
 }
 
-// Read makes conn the reader of answers.
+// Read implements [io.Reader] within the budget for the head of a response.
 func (c *conn) Read(p []byte) (int, error) {
 	if c.headBudget <= 0 {
 		return 0, errHeadTooLong
@@ -76,8 +77,8 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// usable reports whether an idle connection may carry another request: it was not idle for too long, the peer has not
-// closed it and has said nothing out of turn.
+// usable reports whether an idle connection may carry another request: it has not been idle for too long, and the peer has
+// neither closed it nor sent anything unasked.
 func (c *conn) usable() bool {
 	if time.Since(c.since) >= IdleTimeout {
 		return false
@@ -91,30 +92,30 @@ func (c *conn) usable() bool {
 	return c.Conn == c.raw || c.silent()
 }
 
-// silent reports whether TLS holds nothing that came with the last answer and that the socket has not any more: bytes out
-// of turn, which would be taken for the next answer, or the end.
+// silent reports whether TLS has buffered nothing beyond the last response. What it has buffered is no longer in the socket:
+// the end of the connection, or unasked bytes, which would be mistaken for the next response.
 func (c *conn) silent() bool {
-	if c.SetReadDeadline(time.Unix(1, 0)) != nil { // nobody waits for the socket
+	if c.SetReadDeadline(time.Unix(1, 0)) != nil { // the read does not wait for the socket
 		return false
 	}
 	_, err := c.Conn.Read(c.probe[:])
 	return errors.Is(err, os.ErrDeadlineExceeded) && c.SetReadDeadline(time.Time{}) == nil
 }
 
-// look is true at once, so that nobody waits for the socket.
-func (c *conn) look(fd uintptr) bool {
+// probeSocket sets alive if there is nothing to read. It always returns true, so that the runtime does not wait for the socket.
+func (c *conn) probeSocket(fd uintptr) bool {
 	var b [1]byte
 	n, err := syscall.Read(int(fd), b[:])
 	c.alive = n < 0 && (err == syscall.EAGAIN || err == syscall.EINTR)
 	return true
 }
 
-// writers gather what goes into TLS records: each write would make one of its own.
+// writers collect what goes into one TLS record: otherwise each write would become a record of its own.
 var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(io.Discard, maxRecord) }}
 
-const maxRecord = 16 << 10 // bytes of content
+const maxRecord = 16 << 10 // bytes of content in a TLS record
 
-// send writes the parts, which it uses up.
+// send writes the parts. It modifies the slice.
 func (c *conn) send(parts net.Buffers) error {
 	if c.Conn == c.raw {
 		_, err := parts.WriteTo(c.raw)

@@ -13,82 +13,82 @@ import (
 
 const tooLarge = "HTTP/1.1 413 Request Entity Too Large\r\nContent-Length: 5\r\n\r\nlarge"
 
-// An answer that comes before the request is sent arrives whole, whatever the peer does with the rest of the request; the
-// connection carries nothing more if the rest was not sent.
-func TestAnswerBeforeTheRequest(t *testing.T) {
+// A response that begins before the request is sent is received completely, whatever the peer does with the rest of the
+// request. The connection is not reused if the rest was not sent.
+func TestResponseBeforeTheRequest(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		then func(v *visitor, body io.Reader, served chan struct{})
-		gone bool // the connection certainly is
+		name   string
+		then   func(v *visitor, body io.Reader, served chan struct{})
+		closed bool // the connection is closed in any case
 	}{
 		{"it closes", func(*visitor, io.Reader, chan struct{}) {}, true},
 		{"it reads nothing", func(_ *visitor, _ io.Reader, served chan struct{}) { <-served }, true},
 		{"it reads the rest", func(v *visitor, body io.Reader, _ chan struct{}) { io.Copy(io.Discard, body) }, false},
 	} {
 		for _, secured := range []bool{false, true} {
-			for _, patience := range []time.Duration{0, time.Hour} {
+			for _, timeout := range []time.Duration{0, time.Hour} {
 				served := make(chan struct{})
 				p := listen(t, secured, func(v *visitor) {
-					if c.gone {
-						v.raw.(*net.TCPConn).SetReadBuffer(16 << 10) // the socket must not take it all by itself
+					if c.closed {
+						v.raw.(*net.TCPConn).SetReadBuffer(16 << 10) // the socket alone must not hold it all
 					}
 					for {
 						body, ok := v.head()
 						if !ok {
 							return
 						}
-						v.say(tooLarge)
+						v.write(tooLarge)
 						c.then(v, body, served)
-						if c.gone {
+						if c.closed {
 							return
 						}
 					}
 				})
 				for range 2 {
 					r := newRequest(t, large)
-					r.Patience = patience
-					status, text := p.ask(t, r)
+					r.Timeout = timeout
+					status, text := p.send(t, r)
 					if status != http.StatusRequestEntityTooLarge || text != "large" {
 						t.Errorf("%s, TLS %v: status %d, %q", c.name, secured, status, text)
 					}
-					if c.gone && len(p.idle) > 0 {
+					if c.closed && len(p.idle) > 0 {
 						t.Errorf("%s, TLS %v: the connection is kept", c.name, secured)
 					}
 				}
-				t.Cleanup(func() { close(served) }) // after the request was given up
+				t.Cleanup(func() { close(served) }) // after the request was abandoned
 			}
 		}
 	}
 }
 
-// A long answer may be read while the request is still on its way.
-func TestAnswerDuringTheRequest(t *testing.T) {
+// A long response may be read while the request is still being sent.
+func TestResponseDuringTheRequest(t *testing.T) {
 	for _, secured := range []bool{false, true} {
 		p := listen(t, secured, func(v *visitor) {
 			body, ok := v.head()
 			if !ok {
 				return
 			}
-			v.say("HTTP/1.1 200 OK\r\nContent-Length: 4194304\r\n\r\n")
+			v.write("HTTP/1.1 200 OK\r\nContent-Length: 4194304\r\n\r\n")
 			io.Copy(v, body)
-			v.hangsUp()
+			v.awaitClose()
 		})
 		text := noise(4 << 20)
-		if _, got := p.ask(t, newRequest(t, text)); got != text {
+		if _, got := p.send(t, newRequest(t, text)); got != text {
 			t.Errorf("TLS %v: it arrives changed", secured)
 		}
 	}
 }
 
-// A peer that answers before it reads loses none of many requests (net/http lost some: Go issue 40747).
-func TestManyEarlyAnswers(t *testing.T) {
+// No response is lost if the peer responds before it reads the request (net/http loses some: go.dev/issue/40747).
+func TestManyEarlyResponses(t *testing.T) {
 	p := listen(t, false, func(v *visitor) {
 		for {
 			body, ok := v.head()
 			if !ok {
 				return
 			}
-			v.say(okay)
+			v.write(okay)
 			if _, err := io.Copy(io.Discard, body); err != nil {
 				return
 			}
@@ -113,7 +113,7 @@ func TestManyEarlyAnswers(t *testing.T) {
 	wg.Wait()
 }
 
-// lateWriter says that a write is done only when it is told to come to an end, though everything went out.
+// lateWriter writes everything at once, but returns from a large write only when its deadline is set.
 type lateWriter struct {
 	net.Conn
 	hurry chan struct{}
@@ -122,7 +122,7 @@ type lateWriter struct {
 
 func (l *lateWriter) Write(p []byte) (int, error) {
 	n, err := l.Conn.Write(p)
-	if len(p) > sentAtOnce {
+	if len(p) > maxInlineSend {
 		<-l.hurry
 	}
 	return n, err
@@ -133,19 +133,19 @@ func (l *lateWriter) SetWriteDeadline(at time.Time) error {
 	return l.Conn.SetWriteDeadline(at)
 }
 
-// What counts is whether the request went out, and not whether its sender has noticed by the end of the answer.
+// What matters is whether the request was sent, not whether its sender has returned by the end of the response.
 func TestSenderIsLate(t *testing.T) {
-	p := inMemory(t, answering(okay))
+	p := inMemory(t, responding(okay))
 	p.dialed = func(c net.Conn) net.Conn { return &lateWriter{Conn: c, hurry: make(chan struct{})} }
 	p.mustServe(t, newRequest(t, large[:200_000]))
 	p.mustServe(t, newRequest(t, "x"))
 	p.connectionsAre(t, 1)
 }
 
-// A caller that closes the answer of a request that nobody reads does not wait for it.
+// Close does not wait for a request that the peer does not read.
 func TestCloseDuringTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := inMemory(t, func(v *visitor) { v.head(); v.say(okay); time.Sleep(time.Hour) })
+		p := inMemory(t, func(v *visitor) { v.head(); v.write(okay); time.Sleep(time.Hour) })
 		began := time.Now()
 		response, err := p.Send(t.Context(), newRequest(t, large))
 		if err != nil {

@@ -14,57 +14,61 @@ import (
 	"time"
 )
 
-// Request is one request as it goes over the wire.
+// Request is one request, as the bytes to send.
 type Request struct {
-	Head []byte   // request line and headers, with the empty line behind them
-	Body [][]byte // as long, together, as the head says
-	// Patience is how long the peer may take for each 256 KiB of the request, and from its end how long the answer may take
-	// to begin. Zero is without end.
-	Patience time.Duration
-	// Fresh asks for a new connection.
+	Head []byte   // request line and headers, with the empty line after them
+	Body [][]byte // together as long as the head says
+	// Timeout is how long the peer may take to accept each [PieceSize] of the request and then, once the request is sent, to
+	// begin the response. 0 is no limit.
+	Timeout time.Duration
+	// Fresh requires a new connection, and closes the idle ones.
 	Fresh bool
-	// Sent is called once, when Head and Body are not needed any more. That may be after Send has returned.
+	// Sent is called once, when Head and Body are no longer needed, which may be after Send has returned.
 	Sent func()
 }
 
+// PieceSize is how many bytes of a request, at most, the peer has to accept within its timeout.
+const PieceSize = 256 << 10
+
 const (
-	// A request up to this size, such as the first of a coding session, is sent before anybody listens: the buffers between
-	// take it, or a peer that answers early reads it or closes. While a larger one is sent, somebody has to listen.
-	sentAtOnce = 128 << 10
-	PieceSize  = 256 << 10   // bytes of a request that have to go within its patience
-	lastWords  = time.Second // for what a peer has said before it closed the connection
+	// A request up to this size, such as the first of a coding session, is sent before the response is read: the buffers in
+	// between hold it, and a peer that responds early either reads it or closes the connection. A larger request is sent by a
+	// goroutine of its own while the response is awaited.
+	maxInlineSend = 128 << 10
+	// lateResponseWait is how long to wait for a response that the peer sent before it stopped reading the request.
+	lateResponseWait = time.Second
 )
 
-// Response is an answer.
+// Response is a response.
 type Response struct {
 	Status int           // three digits, but not 1xx
-	Header http.Header   // as the peer sent it, but for the case of names
-	Length int64         // of the body in bytes, -1 if that is not known
-	Body   io.ReadCloser // may be closed at any time, also while it is read
+	Header http.Header   // as the peer sent it, with canonical names
+	Length int64         // of the body in bytes; -1 if unknown
+	Body   io.ReadCloser // may be closed at any time, even during a Read
 }
 
-// exchange is one request and its answer. Several parties act on it: the goroutine that called Send and reads the body, the
-// one that sends a large request, whoever closes the body, and the end of the context, which only closes the connection.
+// exchange is one request and its response. It is used by the goroutine that called Send and reads the body, by the one that
+// sends a large request, by those that close the body, and by the end of the context, which only closes the connection.
 type exchange struct {
-	ctx    context.Context
-	origin *Origin
-	conn   *conn
-	stop   func() bool // ends the watch over the context
-	body   body
-	reuse  bool // the answer allows it
-	state  atomic.Uint32
-	answer Response
-	sender chan struct{} // closed when the request was sent or given up; nil: it was sent at once
+	ctx      context.Context
+	origin   *Origin
+	conn     *conn
+	stop     func() bool // stops watching the context
+	body     body
+	reuse    bool // the response allows another request on the connection
+	state    atomic.Uint32
+	response Response
+	sender   chan struct{} // closed when the request has been sent or aborted; nil: it was sent inline
 
 	reused  bool // the connection had carried a request before
-	interim bool // a 1xx has come
+	interim bool // a 1xx has been received
 
-	mu       sync.Mutex
-	patience time.Duration
-	answered bool      // the answer has begun: from here it may take its time
-	given    bool      // the rest of the request is not to be sent any more
-	sendErr  error     // set when the sender ends
-	sentAt   time.Time // when the whole request had been sent; zero: it has not
+	mu            sync.Mutex
+	timeout       time.Duration
+	responseBegun bool      // from here on there is no timeout
+	sendAborted   bool      // the rest of the request must not be sent
+	sendErr       error     // set when the send ends
+	sentAt        time.Time // when the whole request had been sent; zero if it has not
 }
 
 // SendError is a connection that failed before the head of a response was complete, with what decides whether the peer may
@@ -72,9 +76,9 @@ type exchange struct {
 type SendError struct {
 	Err      error
 	Reused   bool          // the connection had carried another request before
-	Received bool          // part of a response had come: a 1xx, or the beginning of a head
+	Received bool          // part of a response had been received: a 1xx, or the beginning of a head
 	Sent     bool          // the whole request had been sent
-	After    time.Duration // from then to the failure
+	After    time.Duration // time from then to the failure
 }
 
 func (e *SendError) Error() string { return e.Err.Error() }
@@ -84,17 +88,17 @@ func (e *SendError) Unwrap() error { return e.Err }
 
 // The states of an exchange.
 const (
-	open   = iota
-	whole  // the answer was read to its end
-	broken // it was not
+	open     = iota
+	complete // the response was read to its end
+	aborted  // it was not
 )
 
-// Send sends a request and returns the head of its answer, whose body the caller reads to its end or closes. The end of ctx
-// ends both. Errors wrap [ErrNoConnection], [ErrPatience], [ErrAnswer] or the context's own, or are a [SendError].
+// Send sends a request and returns the response, whose body the caller reads to its end or closes. When ctx ends, so does the
+// exchange. Errors wrap [ErrNoConnection], [ErrTimeout], [ErrMalformed] or the context's own, or are a [SendError].
 func (o *Origin) Send(ctx context.Context, r *Request) (*Response, error) {
 	var c *conn
 	if r.Fresh {
-		o.Forget()
+		o.CloseIdle()
 	} else {
 		c = o.take()
 	}
@@ -108,10 +112,10 @@ func (o *Origin) Send(ctx context.Context, r *Request) (*Response, error) {
 			return nil, err
 		}
 	}
-	x := &exchange{ctx: ctx, origin: o, conn: c, reused: c.reused, patience: r.Patience}
+	x := &exchange{ctx: ctx, origin: o, conn: c, reused: c.reused, timeout: r.Timeout}
 	c.begin()
 	x.stop = context.AfterFunc(ctx, c.close)
-	if size(r) <= sentAtOnce {
+	if size(r) <= maxInlineSend {
 		x.send(r)
 	} else {
 		x.sender = make(chan struct{})
@@ -122,18 +126,18 @@ func (o *Origin) Send(ctx context.Context, r *Request) (*Response, error) {
 	}
 	h, err := x.head()
 	if err != nil {
-		x.end(broken)
+		x.end(aborted)
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
 		return nil, err
 	}
-	x.answer = Response{Status: h.status, Header: h.header, Length: h.length, Body: x}
-	x.body, x.reuse = newBody(x.conn.answers, &h), h.reuse
+	x.response = Response{Status: h.status, Header: h.header, Length: h.length, Body: x}
+	x.body, x.reuse = newBody(x.conn.reader, &h), h.reuse
 	if x.body.empty() {
-		x.end(whole)
+		x.end(complete)
 	}
-	return &x.answer, nil
+	return &x.response, nil
 }
 
 func size(r *Request) int {
@@ -144,17 +148,17 @@ func size(r *Request) int {
 	return n
 }
 
-// send writes the request. Whether that works is asked when the answer is there, or is not.
+// send writes the request. Its error matters only once there is a response, or none.
 func (x *exchange) send(r *Request) {
 	defer r.Sent()
-	err := x.renew()
+	err := x.extendDeadline()
 	if err == nil && len(r.Body) == 0 {
 		_, err = x.conn.Write(r.Head)
 	} else if err == nil {
 		err = x.sendParts(append(append(make(net.Buffers, 0, 8), r.Head), r.Body...))
 	}
 	if err == nil && x.sender != nil {
-		x.renew()
+		x.extendDeadline()
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -162,27 +166,27 @@ func (x *exchange) send(r *Request) {
 	if err == nil {
 		x.sentAt = time.Now()
 	}
-	if err != nil && !x.answered && !errors.Is(err, os.ErrDeadlineExceeded) {
-		x.conn.SetReadDeadline(time.Now().Add(lastWords))
+	if err != nil && !x.responseBegun && !errors.Is(err, os.ErrDeadlineExceeded) {
+		x.conn.SetReadDeadline(time.Now().Add(lateResponseWait))
 	}
 }
 
-// sendParts writes large parts piece by piece, and uses them up. The peer has time for the first.
+// sendParts writes large parts piece by piece. The deadline for the first piece is already set. It modifies the slice.
 func (x *exchange) sendParts(parts net.Buffers) error {
 	for {
 		var piece net.Buffers
-		piece, parts = cut(parts, PieceSize)
+		piece, parts = splitPiece(parts, PieceSize)
 		if err := x.conn.send(piece); err != nil || len(parts) == 0 {
 			return err
 		}
-		if err := x.renew(); err != nil {
+		if err := x.extendDeadline(); err != nil {
 			return err
 		}
 	}
 }
 
-// cut splits off the parts that make a piece of at most n bytes.
-func cut(parts net.Buffers, n int) (piece, rest net.Buffers) {
+// splitPiece splits off a piece of at most n bytes.
+func splitPiece(parts net.Buffers, n int) (piece, rest net.Buffers) {
 	for i, p := range parts {
 		if len(p) > n {
 			piece = append(parts[:i:i], p[:n])
@@ -194,33 +198,33 @@ func cut(parts net.Buffers, n int) (piece, rest net.Buffers) {
 	return parts, nil
 }
 
-var errGiven = errors.New("the rest of the request was not sent")
+var errSendAborted = errors.New("the rest of the request was not sent")
 
-// renew begins the peer's time anew.
-func (x *exchange) renew() error {
+// extendDeadline starts the timeout again.
+func (x *exchange) extendDeadline() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
-	case x.given:
-		return errGiven
-	case x.patience > 0 && !x.answered:
-		return x.conn.SetDeadline(time.Now().Add(x.patience))
+	case x.sendAborted:
+		return errSendAborted
+	case x.timeout > 0 && !x.responseBegun:
+		return x.conn.SetDeadline(time.Now().Add(x.timeout))
 	}
 	return nil
 }
 
-// head waits for the head of the answer. Those of 1xx before it are passed over.
+// head reads the head of the response, and skips 1xx responses before it.
 func (x *exchange) head() (head, error) {
 	x.conn.headBudget = maxHead
 	for {
-		h, err := readHead(x.conn.answers)
+		h, err := readHead(x.conn.reader)
 		switch {
 		case err != nil:
-			return head{}, x.why(err)
-		case h.status == http.StatusSwitchingProtocols: // nothing asked for that
-			return head{}, fmt.Errorf("%w: it has the status %d", ErrAnswer, h.status)
+			return head{}, x.headError(err)
+		case h.status == http.StatusSwitchingProtocols: // no request asks for that
+			return head{}, fmt.Errorf("%w: it has the status %d", ErrMalformed, h.status)
 		case !isInterim(h.status):
-			return h, x.begun()
+			return h, x.begin()
 		}
 		x.interim = true
 	}
@@ -228,16 +232,16 @@ func (x *exchange) head() (head, error) {
 
 func isInterim(status int) bool { return status >= http.StatusContinue && status < http.StatusOK }
 
-// why is the reason why there is no answer.
-func (x *exchange) why(err error) error {
-	if errors.Is(err, ErrAnswer) {
+// headError returns the error of [Origin.Send] for one that came before the head of the response was complete.
+func (x *exchange) headError(err error) error {
+	if errors.Is(err, ErrMalformed) {
 		return err
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		if x.sendErr == nil || errors.Is(x.sendErr, os.ErrDeadlineExceeded) {
-			return ErrPatience
+			return ErrTimeout
 		}
 		err = fmt.Errorf("send the request: %w", x.sendErr)
 	}
@@ -248,32 +252,33 @@ func (x *exchange) why(err error) error {
 	return failure
 }
 
-func (x *exchange) begun() error {
+// begin lifts the limits of time and size, which hold until the head of the response is complete.
+func (x *exchange) begin() error {
 	x.conn.headBudget = math.MaxInt
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.answered = true
-	if x.patience == 0 && x.sendErr == nil {
+	x.responseBegun = true
+	if x.timeout == 0 && x.sendErr == nil {
 		return nil
 	}
 	return x.conn.SetDeadline(time.Time{})
 }
 
-// Read reads the body of the answer.
+// Read reads the body of the response.
 func (x *exchange) Read(p []byte) (int, error) {
 	switch x.state.Load() {
-	case whole:
+	case complete:
 		return 0, io.EOF
-	case broken:
+	case aborted:
 		return 0, net.ErrClosed
 	}
 	n, err := x.body.Read(p)
 	switch err {
 	case nil:
 	case io.EOF:
-		x.end(whole)
+		x.end(complete)
 	default:
-		x.end(broken)
+		x.end(aborted)
 		if x.ctx.Err() != nil {
 			err = x.ctx.Err()
 		}
@@ -281,44 +286,44 @@ func (x *exchange) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close gives up what is left of the answer, and the connection with it.
+// Close abandons the rest of the response, and closes the connection unless the response has ended.
 func (x *exchange) Close() error {
-	x.end(broken)
+	x.end(aborted)
 	return nil
 }
 
-// end gives the connection back if everything went as it should, or ends it.
+// end returns the connection to its origin if it can carry another request, and closes it otherwise.
 func (x *exchange) end(how uint32) {
 	if !x.state.CompareAndSwap(open, how) {
 		return
 	}
-	alive := x.stop()
-	if how == whole && alive && x.reuse && x.sent() && x.conn.answers.Buffered() == 0 {
-		x.origin.keep(x.conn)
+	inTime := x.stop()
+	if how == complete && inTime && x.reuse && x.finishSend() && x.conn.reader.Buffered() == 0 {
+		x.origin.put(x.conn)
 		return
 	}
 	x.conn.close()
 }
 
-// sent reports whether the whole request went out. What did not until now does not any more.
-func (x *exchange) sent() bool {
+// finishSend reports whether the whole request was sent. It aborts a send that is still going on.
+func (x *exchange) finishSend() bool {
 	if x.sender != nil {
-		x.give()
+		x.abortSend()
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.sendErr == nil
 }
 
-// give ends the sender.
-func (x *exchange) give() {
+// abortSend ends the sender, and waits for it.
+func (x *exchange) abortSend() {
 	select {
 	case <-x.sender:
 		return
 	default:
 	}
 	x.mu.Lock()
-	x.given = true
+	x.sendAborted = true
 	x.conn.SetWriteDeadline(time.Now())
 	x.mu.Unlock()
 	<-x.sender

@@ -15,46 +15,46 @@ import (
 	"sync/atomic"
 )
 
-// ErrAnswer says that an answer came which cannot be read.
-var ErrAnswer = errors.New("the answer is not HTTP/1")
+// ErrMalformed reports a response that cannot be parsed.
+var ErrMalformed = errors.New("the response is not HTTP/1")
 
 var (
-	errStatusLine  = fmt.Errorf("%w: it has no status line", ErrAnswer)
-	errHeaderField = fmt.Errorf("%w: it has a malformed header line", ErrAnswer)
-	errHeadTooLong = fmt.Errorf("%w: its head is too long", ErrAnswer)
-	errLength      = fmt.Errorf("%w: it has contradicting lengths", ErrAnswer)
-	errCoding      = fmt.Errorf("%w: it has an unknown transfer coding", ErrAnswer)
-	errChunk       = fmt.Errorf("%w: it has a malformed chunk", ErrAnswer)
+	errStatusLine  = fmt.Errorf("%w: it has no status line", ErrMalformed)
+	errHeaderField = fmt.Errorf("%w: it has a malformed header line", ErrMalformed)
+	errHeadTooLong = fmt.Errorf("%w: its head is too long", ErrMalformed)
+	errLength      = fmt.Errorf("%w: it has contradicting lengths", ErrMalformed)
+	errCoding      = fmt.Errorf("%w: it has an unknown transfer coding", ErrMalformed)
+	errChunk       = fmt.Errorf("%w: it has a malformed chunk", ErrMalformed)
 
-	errChunkOverhead = fmt.Errorf("%w: its chunks are mostly something other than data", ErrAnswer)
+	errChunkOverhead = fmt.Errorf("%w: its chunks are mostly something other than data", ErrMalformed)
 )
 
-// head is the head of an answer (RFC 9112). What no server should send is not repaired, such as a line that is folded or two
-// lengths: who guesses wrong takes the end of one answer for the beginning of another.
+// head is the head of a response (RFC 9112). Faults such as a folded line or two lengths are not repaired: a wrong guess would
+// mistake the end of one response for the beginning of another.
 type head struct {
 	status int
 	header http.Header
-	length int64 // of the body in bytes, -1 without one
+	length int64 // of the body in bytes; -1 if unknown
 	framed framing
-	reuse  bool // the connection goes on behind it
+	reuse  bool // the connection may carry another request
 }
 
-// framing is how an answer's body ends.
+// framing is how the end of a response's body is found.
 type framing uint8
 
 const (
 	byLength framing = iota
 	byChunks
-	byEnd // of the connection
+	byClose // of the connection
 )
 
-// keptBlock is the size in bytes of the largest block that is used again; a longer head is rare.
+// keptBlock is the size in bytes of the largest block that is reused; longer heads are rare.
 const keptBlock = 64 << 10
 
 // blocks hold heads while they are read.
 var blocks = sync.Pool{New: func() any { b := make([]byte, 0, 4<<10); return &b }}
 
-// readHead reads up to the empty line behind a head.
+// readHead reads a head and the empty line after it.
 func readHead(r *bufio.Reader) (head, error) {
 	room := blocks.Get().(*[]byte)
 	block := (*room)[:0]
@@ -66,11 +66,11 @@ func readHead(r *bufio.Reader) (head, error) {
 	}()
 	if start, err := r.Peek(len(protocol)); string(start) != protocol {
 		if len(start) < len(protocol) && err != nil {
-			return head{}, early(err)
+			return head{}, unexpectedEOF(err)
 		}
 		return head{}, errStatusLine
 	}
-	lines, begun := 0, 0 // begun is where the line begins
+	lines, begun := 0, 0 // begun is the index of the current line
 	for {
 		part, err := r.ReadSlice('\n')
 		block = append(block, part...)
@@ -78,7 +78,7 @@ func readHead(r *bufio.Reader) (head, error) {
 			continue
 		}
 		if err != nil {
-			return head{}, early(err)
+			return head{}, unexpectedEOF(err)
 		}
 		if line := block[begun:]; len(line) == 1 || len(line) == 2 && line[0] == '\r' {
 			return parseHead(string(block[:begun]), lines)
@@ -87,10 +87,10 @@ func readHead(r *bufio.Reader) (head, error) {
 	}
 }
 
-const protocol = "HTTP/1." // what every answer begins with
+const protocol = "HTTP/1." // what every response begins with
 
-// early is an error that comes before an answer is whole.
-func early(err error) error {
+// unexpectedEOF returns err, with io.EOF replaced by io.ErrUnexpectedEOF.
+func unexpectedEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
 	}
@@ -151,13 +151,13 @@ func parseField(line string) (name, value string, ok bool) {
 	return name, strings.Trim(value, " \t"), ok
 }
 
-// How many spellings of names are remembered, and how long they may be in bytes.
+// How many header names are remembered, and how long each may be in bytes.
 const (
 	maxNames = 256
 	maxName  = 64
 )
 
-// names are the header names that answers had so far, as they were spelt, in their canonical form.
+// names maps header names, as responses spell them, to their canonical form.
 var names atomic.Pointer[map[string]string]
 
 func canonical(raw string) (name string, ok bool) {
@@ -181,7 +181,7 @@ func canonical(raw string) (name string, ok bool) {
 		}
 		maps.Copy(more, *known)
 	}
-	names.CompareAndSwap(known, &more) // what is lost to another goroutine comes again
+	names.CompareAndSwap(known, &more) // a name that loses to another goroutine will be seen again
 	return name, true
 }
 
@@ -191,12 +191,12 @@ func isTokenChar(r rune) bool {
 
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// frame tells how the body ends (RFC 9112, 6.3).
+// frame sets how the body ends, and whether the connection may be reused (RFC 9112, 6.3).
 func (h *head) frame(version byte) error {
 	connection := h.header["Connection"]
-	h.reuse = !says(connection, "close") && (version == '1' || says(connection, "keep-alive"))
+	h.reuse = !hasOption(connection, "close") && (version == '1' || hasOption(connection, "keep-alive"))
 	codings, lengths := h.header["Transfer-Encoding"], h.header["Content-Length"]
-	h.framed, h.length = byEnd, -1
+	h.framed, h.length = byClose, -1
 	if len(lengths) > 0 {
 		n, err := strconv.ParseInt(lengths[0], 10, 64)
 		if err != nil || !isDigits(lengths[0]) || slices.ContainsFunc(lengths, func(l string) bool { return l != lengths[0] }) {
@@ -209,20 +209,20 @@ func (h *head) frame(version byte) error {
 			return errCoding
 		}
 		h.framed, h.length = byChunks, -1
-		h.reuse = h.reuse && len(lengths) == 0 // else the peer may not mean what it says
+		h.reuse = h.reuse && len(lengths) == 0 // else the peer is not to be trusted
 	}
 	switch {
 	case h.status == http.StatusNoContent, h.status == http.StatusNotModified:
-		h.reuse = h.reuse && h.framed != byChunks && h.length <= 0 // else a body may come that there must not be
+		h.reuse = h.reuse && h.framed != byChunks && h.length <= 0 // else a body may follow, which is not allowed
 		h.framed, h.length = byLength, 0
-	case h.framed == byEnd:
+	case h.framed == byClose:
 		h.reuse = false
 	}
 	return nil
 }
 
-// says reports whether an option is among those of a Connection header.
-func says(lines []string, option string) bool {
+// hasOption reports whether the lines of a Connection header contain an option.
+func hasOption(lines []string, option string) bool {
 	for _, line := range lines {
 		for o := range strings.SplitSeq(line, ",") {
 			if strings.EqualFold(strings.TrimSpace(o), option) {

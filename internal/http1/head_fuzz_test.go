@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// WIRE-10: every answer that is read is what net/http reads of the same bytes: status, header, body, where it ends and
-// whether the connection goes on. Ours reads fewer.
-func FuzzAnswer(f *testing.F) {
+// WIRE-10: net/http reads every response that this package reads, with the same status, header, body and end, and never
+// closes a connection that this package would reuse. It may read others too.
+func FuzzResponse(f *testing.F) {
 	for _, seed := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhiHTTP/1.1 200 OK\r\n\r\n",
 		"HTTP/1.1 200\r\ncontent-type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX: y\r\n\r\nrest",
@@ -56,7 +56,7 @@ func compare(t *testing.T, text string) (ok bool) {
 	theirs := bufio.NewReader(strings.NewReader(text))
 	want, err := http.ReadResponse(theirs, nil)
 	if err != nil {
-		t.Fatalf("net/http refuses it: %v", err)
+		t.Fatalf("net/http rejects it: %v", err)
 	}
 	if _, repaired := h.header["Pragma"]; repaired && h.header["Cache-Control"] == nil {
 		delete(want.Header, "Cache-Control") // which net/http adds
@@ -66,7 +66,7 @@ func compare(t *testing.T, text string) (ok bool) {
 		delete(h.header, "Content-Length")
 		delete(want.Header, "Content-Length")
 	}
-	for _, name := range []string{"Trailer", "Connection"} { // net/http takes them off, at times
+	for _, name := range []string{"Trailer", "Connection"} { // net/http sometimes removes them
 		delete(h.header, name)
 		delete(want.Header, name)
 	}
@@ -77,7 +77,7 @@ func compare(t *testing.T, text string) (ok bool) {
 		t.Errorf("status %d, length %d; net/http: %d, %d", h.status, h.length, want.StatusCode, want.ContentLength)
 	}
 	if h.reuse && want.Close {
-		t.Error("the connection goes on, and for net/http it does not")
+		t.Error("the connection can be reused, but not by net/http")
 	}
 	body := newBody(ours, &h)
 	got, err := io.ReadAll(&body)
@@ -96,7 +96,7 @@ func compare(t *testing.T, text string) (ok bool) {
 	return true
 }
 
-// WIRE-10: whatever net/http reads of these, ours reads too.
+// WIRE-10: this package accepts and rejects these as net/http does.
 func TestReadsWhatNetHTTPReads(t *testing.T) {
 	line := "X: " + strings.Repeat("x", 995) + "\r\n"
 	for name, c := range map[string]struct {

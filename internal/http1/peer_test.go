@@ -28,7 +28,7 @@ import (
 
 var certificate tls.Certificate // for 127.0.0.1
 
-// TestMain has this process trust a certificate as it does the system's: a proxy's TLS has no other way to be told.
+// TestMain makes this process trust a certificate as if it were the system's: the TLS of a proxy cannot be configured otherwise.
 func TestMain(m *testing.M) {
 	s := httptest.NewTLSServer(nil)
 	certificate = s.TLS.Certificates[0]
@@ -53,14 +53,14 @@ func TestMain(m *testing.M) {
 type peer struct {
 	*Origin
 	connections atomic.Int32
-	dialed      func(net.Conn) net.Conn // what a test puts around the client's end
+	dialed      func(net.Conn) net.Conn // wraps the client's end
 	serve       func(*visitor)
 	wg          sync.WaitGroup
 	lock        sync.Mutex
 	open        []net.Conn
 }
 
-// listen has serve answer every connection to a real socket; a connection ends with it.
+// listen accepts connections on a real socket. Each is closed when serve returns.
 func listen(t testing.TB, secured bool, serve func(*visitor)) *peer {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -88,7 +88,7 @@ func listen(t testing.TB, secured bool, serve func(*visitor)) *peer {
 	return p
 }
 
-// inMemory is listen without sockets, for virtual time: what one end writes waits until the other reads it.
+// inMemory is like listen, but without sockets, for virtual time: a write returns when the other end has read it.
 func inMemory(t testing.TB, serve func(*visitor)) *peer {
 	t.Helper()
 	p := &peer{serve: serve}
@@ -137,15 +137,15 @@ func (p *peer) accept(raw net.Conn, secured bool) {
 	})
 }
 
-// visitor is one connection as the peer has it.
+// visitor is the peer's end of one connection.
 type visitor struct {
 	net.Conn
-	raw  net.Conn // without TLS the same
+	raw  net.Conn // without TLS, the same
 	in   *bufio.Reader
-	cork *cork // under TLS
+	cork *cork // with TLS
 }
 
-// cork holds what is written while it is in, and lets go of it at once.
+// cork buffers writes while it is in.
 type cork struct {
 	net.Conn
 	in   bool
@@ -159,16 +159,16 @@ func (c *cork) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// together has what f writes arrive at once.
+// together sends everything that f writes in one piece.
 func (v *visitor) together(f func()) {
 	v.cork.in = true
 	f()
 	v.cork.in = false
-	v.raw.SetWriteDeadline(time.Time{}) // TLS lets nothing pass behind its end
+	v.raw.SetWriteDeadline(time.Time{}) // TLS allows nothing after its end
 	v.cork.Write(v.cork.held.Bytes())
 }
 
-func (v *visitor) say(text string) { io.WriteString(v, text) }
+func (v *visitor) write(text string) { io.WriteString(v, text) }
 
 // head reads the head of a request, whose body may then be read.
 func (v *visitor) head() (body io.Reader, ok bool) {
@@ -190,21 +190,21 @@ func (v *visitor) request() bool {
 }
 
 // hangsUp waits for the client to end the connection.
-func (v *visitor) hangsUp() { io.Copy(io.Discard, v.in) }
+func (v *visitor) awaitClose() { io.Copy(io.Discard, v.in) }
 
-// answering says the same to every request.
-func answering(text string) func(*visitor) {
+// responding sends the same response to every request.
+func responding(text string) func(*visitor) {
 	return func(v *visitor) {
 		for v.request() {
-			v.say(text)
+			v.write(text)
 		}
 	}
 }
 
 const okay = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
-// newRequest is a request with a body in parts. Its bytes are spoiled as soon as they are said not to be needed any more,
-// so that a test which looks at what arrives sees one that was said too early. The test fails unless it is said once.
+// newRequest returns a request with a body in parts. Its bytes are overwritten when Sent is called, so that a test which
+// compares what arrives detects a call that is too early. The test fails unless Sent is called exactly once.
 func newRequest(t testing.TB, parts ...string) *Request {
 	r := &Request{}
 	n := 0
@@ -213,36 +213,36 @@ func newRequest(t testing.TB, parts ...string) *Request {
 		r.Body = append(r.Body, []byte(p))
 	}
 	r.Head = fmt.Appendf(nil, "POST /v1/messages HTTP/1.1\r\nHost: peer\r\nContent-Length: %d\r\n\r\n", n)
-	said := make(chan struct{})
+	written := make(chan struct{})
 	var times atomic.Int32
 	r.Sent = func() {
 		if times.Add(1) != 1 {
-			t.Error("a request is said to be sent twice")
+			t.Error("Sent was called twice")
 			return
 		}
 		for _, p := range append(r.Body, r.Head) {
 			clear(p)
 		}
-		close(said)
+		close(written)
 	}
-	t.Cleanup(func() { <-said })
+	t.Cleanup(func() { <-written })
 	return r
 }
 
-// bytesOf are the bytes of a request that was not sent yet.
+// bytesOf returns the bytes of a request that has not been sent yet.
 func bytesOf(r *Request) []byte { return append(bytes.Clone(r.Head), bytes.Join(r.Body, nil)...) }
 
-// noise is n bytes of which no two stretches are alike.
+// noise returns n random bytes.
 func noise(n int) string {
 	b := make([]byte, n)
 	rand.NewChaCha8([32]byte{1}).Read(b)
 	return string(b)
 }
 
-var large = strings.Repeat("x", 8<<20) // more than a socket that sends holds
+var large = strings.Repeat("x", 8<<20) // more than a socket buffers
 
-// ask sends a request and reads its answer to the end.
-func (p *peer) ask(t testing.TB, r *Request) (status int, body string) {
+// send sends a request and reads the response to its end.
+func (p *peer) send(t testing.TB, r *Request) (status int, body string) {
 	t.Helper()
 	response, err := p.Send(t.Context(), r)
 	if err != nil {
@@ -256,15 +256,15 @@ func (p *peer) ask(t testing.TB, r *Request) (status int, body string) {
 	return response.Status, string(text)
 }
 
-// mustServe is ask for a request that is answered with okay.
+// mustServe is send, and fails the test unless the response is okay.
 func (p *peer) mustServe(t testing.TB, r *Request) {
 	t.Helper()
-	if status, body := p.ask(t, r); status != http.StatusOK || body != "hi" {
+	if status, body := p.send(t, r); status != http.StatusOK || body != "hi" {
 		t.Fatalf("status %d, %q", status, body)
 	}
 }
 
-// connectionsAre checks how many connections there were.
+// connectionsAre fails the test unless there were as many connections.
 func (p *peer) connectionsAre(t testing.TB, want int32) {
 	t.Helper()
 	if got := p.connections.Load(); got != want {
@@ -272,13 +272,13 @@ func (p *peer) connectionsAre(t testing.TB, want int32) {
 	}
 }
 
-// hear waits until something has arrived on the idle connection, be it its end.
-func (p *peer) hear(t testing.TB) {
+// waitReadable waits until data or the end of the connection has arrived on the idle connection.
+func (p *peer) waitReadable(t testing.TB) {
 	t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.idle) != 1 || p.idle[0].socket == nil {
-		t.Fatalf("%d idle connections, or one that cannot be asked whether it still is", len(p.idle))
+		t.Fatalf("%d idle connections,or one without a socket", len(p.idle))
 	}
 	if err := p.idle[0].socket.Read(func(fd uintptr) bool {
 		_, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK)

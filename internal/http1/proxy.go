@@ -15,14 +15,15 @@ import (
 	"golang.org/x/net/proxy"
 )
 
-// ProxyError says that a proxy which the environment names stands in the way. Its text has no word of the proxy's.
+// ProxyError reports that there was no connection because of a proxy that the environment names. Its text quotes nothing that
+// the proxy sent.
 type ProxyError struct{ Err error }
 
 func (e *ProxyError) Error() string { return "proxy: " + e.Err.Error() }
 
 func (e *ProxyError) Unwrap() error { return e.Err }
 
-// dial opens what a connection runs on: to the origin, or through the proxy to it.
+// dial opens a connection without TLS to the origin, directly or through the proxy.
 func (o *Origin) dial(ctx context.Context) (net.Conn, error) {
 	if o.proxy == nil {
 		return o.dialTo(ctx, o.address)
@@ -45,19 +46,19 @@ func (o *Origin) dialProxy(ctx context.Context) (net.Conn, error) {
 	case "http", "https":
 		c, err := o.toProxy(ctx)
 		if err != nil || o.tls == nil {
-			return c, err // a plain request names its target to the proxy itself
+			return c, err // the request itself names its target to the proxy
 		}
 		return o.tunnel(ctx, c)
 	case "socks5", "socks5h":
 		return o.socks(ctx)
 	}
-	return nil, errors.New("it is neither http, https nor socks5")
+	return nil, errors.New("its scheme is not http, https or socks5")
 }
 
 func (o *Origin) socks(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, ConnectTimeout)
 	defer cancel()
-	var c net.Conn // what is behind the one that the dialer returns
+	var c net.Conn // the connection behind the one that the dialer returns
 	d, err := proxy.FromURL(o.proxy, DialFunc(func(ctx context.Context, network, address string) (_ net.Conn, err error) {
 		c, err = o.client.dial(ctx, network, address)
 		return c, err
@@ -89,16 +90,16 @@ func (o *Origin) toProxy(ctx context.Context) (net.Conn, error) {
 	return secure(ctx, c, tlsTo(o.proxy.Hostname()))
 }
 
-// tunnel asks a proxy for a connection to the origin, and closes the one to the proxy if it does not get it.
+// tunnel has the proxy connect to the origin. It closes the connection if the proxy does not.
 func (o *Origin) tunnel(ctx context.Context, c net.Conn) (net.Conn, error) {
-	if err := o.askForTunnel(ctx, c); err != nil {
+	if err := o.requestTunnel(ctx, c); err != nil {
 		c.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-func (o *Origin) askForTunnel(ctx context.Context, c net.Conn) error {
+func (o *Origin) requestTunnel(ctx context.Context, c net.Conn) error {
 	defer context.AfterFunc(ctx, func() { c.Close() })()
 	if err := c.SetDeadline(time.Now().Add(ConnectTimeout)); err != nil {
 		return err
@@ -110,20 +111,20 @@ func (o *Origin) askForTunnel(ctx context.Context, c net.Conn) error {
 	if _, err := io.WriteString(c, head+"\r\n"); err != nil {
 		return err
 	}
-	answers := bufio.NewReader(io.LimitReader(c, maxHead))
-	answer, err := readHead(answers)
+	reader := bufio.NewReader(io.LimitReader(c, maxHead))
+	response, err := readHead(reader)
 	switch {
 	case err != nil:
 		return err
-	case answer.status != http.StatusOK:
-		return fmt.Errorf("it refuses the connection: status %d", answer.status)
-	case answers.Buffered() > 0:
-		return errors.New("it speaks before it is asked to")
+	case response.status != http.StatusOK:
+		return fmt.Errorf("it refused the connection with status %d", response.status)
+	case reader.Buffered() > 0:
+		return errors.New("it sends more than its response")
 	}
 	return c.SetDeadline(time.Time{})
 }
 
-// proxyCredential is what the proxy's URL says of a user, empty if it says nothing.
+// proxyCredential returns the value of Proxy-Authorization; empty if the proxy's URL names no user.
 func (o *Origin) proxyCredential() string {
 	user := o.proxy.User
 	if user == nil {
@@ -133,8 +134,8 @@ func (o *Origin) proxyCredential() string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password))
 }
 
-// Forward is what a proxy has to see of a plain request that it forwards: what stands before the path in its first line, and
-// the proxy's credential for Proxy-Authorization. Both are empty where no proxy reads requests.
+// Forward returns what a proxy needs in an http request that it forwards: the prefix of the path in the request line, and the
+// value of Proxy-Authorization. Both are empty if no proxy reads requests.
 func (o *Origin) Forward() (prefix, credential string) {
 	if o.proxy == nil || o.tls != nil || o.proxy.Scheme != "http" && o.proxy.Scheme != "https" {
 		return "", ""

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// A connection carries the next request if the answer ended where it said it would and nothing came after that.
-func TestConnectionIsUsedAgain(t *testing.T) {
+// A connection is reused if the response ended as announced and nothing followed it.
+func TestConnectionIsReused(t *testing.T) {
 	long := strings.Repeat("x", 20_000)
 	for _, c := range []struct {
-		name, answer string
-		again        int32 // connections that two requests take
+		name, response string
+		again          int32 // connections that two requests use
 	}{
 		{"a length", okay, 1},
 		{"a long one", "HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n" + long, 1},
@@ -32,15 +32,15 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 		{"chunks and a length", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n", 2},
 		{"no content, of some length", "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", 2},
 		{"no content, in chunks", "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n", 2},
-		{"bytes behind", okay + "x", 2},
-		{"bytes behind a long one", "HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n" + long + okay, 2},
-		{"bytes behind the last chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n\n", 2},
-		{"a second answer", okay + okay, 2},
-		{"bytes behind no content", "HTTP/1.1 204 No Content\r\n\r\nx", 2},
+		{"bytes after", okay + "x", 2},
+		{"bytes after a long one", "HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n" + long + okay, 2},
+		{"bytes after the last chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n\n", 2},
+		{"a second response", okay + okay, 2},
+		{"bytes after no content", "HTTP/1.1 204 No Content\r\n\r\nx", 2},
 	} {
 		for _, secured := range []bool{false, true} {
-			for _, size := range []int{1, 64 << 10} { // of what the caller reads into
-				p := listen(t, secured, answering(c.answer))
+			for _, size := range []int{1, 64 << 10} { // of the caller's buffer
+				p := listen(t, secured, responding(c.response))
 				for range 2 {
 					response, err := p.Send(t.Context(), newRequest(t, "x"))
 					if err != nil {
@@ -62,7 +62,7 @@ func TestConnectionIsUsedAgain(t *testing.T) {
 	}
 }
 
-// What a peer says or does after its answer is seen before the next request goes out: that one is not lost.
+// If the peer closes a connection or sends something after a response, the next request uses another connection and is not lost.
 func TestIdleConnectionEnds(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -71,26 +71,26 @@ func TestIdleConnectionEnds(t *testing.T) {
 	}{
 		{"it closes", false, func(v *visitor) { v.Close() }},
 		{"it closes one half", false, func(v *visitor) { v.Conn.(*net.TCPConn).CloseWrite() }},
-		{"it speaks", false, func(v *visitor) { v.say(okay) }},
-		{"it times out", false, func(v *visitor) { v.say("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n") }},
+		{"it sends", false, func(v *visitor) { v.write(okay) }},
+		{"it times out", false, func(v *visitor) { v.write("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n") }},
 		{"it closes, TLS", true, func(v *visitor) { v.Close() }},
 		{"it closes one half, TLS", true, func(v *visitor) { v.Conn.(*tls.Conn).CloseWrite() }},
-		{"it speaks, TLS", true, func(v *visitor) { v.say(okay) }},
+		{"it sends, TLS", true, func(v *visitor) { v.write(okay) }},
 	} {
 		read := make(chan struct{})
 		p := listen(t, c.secured, func(v *visitor) {
 			for first := true; v.request(); first = false {
-				v.say(okay)
+				v.write(okay)
 				if first {
 					<-read
 					c.then(v)
 				}
 			}
-			v.hangsUp()
+			v.awaitClose()
 		})
 		p.mustServe(t, newRequest(t, "x"))
 		close(read)
-		p.hear(t)
+		p.waitReadable(t)
 		response, err := p.Send(t.Context(), newRequest(t, "x"))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
@@ -101,17 +101,17 @@ func TestIdleConnectionEnds(t *testing.T) {
 	}
 }
 
-// Under TLS what comes behind an answer may have arrived with it: the socket has nothing to show any more.
+// With TLS, what follows a response may have been read together with it, so that the socket has nothing left to read.
 func TestConnectionEndsWithinTLS(t *testing.T) {
 	for name, then := range map[string]func(*visitor){
 		"it closes": func(v *visitor) { v.Conn.(*tls.Conn).CloseWrite() },
-		"it speaks": func(v *visitor) { v.say(okay) },
+		"it sends":  func(v *visitor) { v.write(okay) },
 	} {
 		p := listen(t, true, func(v *visitor) {
 			for v.request() {
-				v.together(func() { v.say(okay); then(v) })
+				v.together(func() { v.write(okay); then(v) })
 			}
-			v.hangsUp()
+			v.awaitClose()
 		})
 		for range 2 {
 			response, err := p.Send(t.Context(), newRequest(t, "x"))
@@ -128,9 +128,9 @@ func TestConnectionEndsWithinTLS(t *testing.T) {
 	}
 }
 
-// FO-0: a resend dials, and idle connections of the same host, which die together, go.
+// FO-0: a resend dials, and closes the idle connections of the same host, which tend to fail together.
 func TestFresh(t *testing.T) {
-	p := listen(t, false, answering(okay))
+	p := listen(t, false, responding(okay))
 	p.mustServe(t, newRequest(t, "x"))
 	r := newRequest(t, "x")
 	r.Fresh = true
@@ -143,13 +143,13 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// What was not read to its end ends the connection, and with it what the peer still sends.
+// Closing a body before its end closes the connection.
 func TestBodyIsClosedBeforeItsEnd(t *testing.T) {
 	for _, read := range []int{0, 1, 100_000} {
 		ended := make(chan struct{}, 2)
 		p := listen(t, false, func(v *visitor) {
 			for v.request() {
-				v.say("HTTP/1.1 200 OK\r\nContent-Length: 100001\r\n\r\n" + large[:100_001])
+				v.write("HTTP/1.1 200 OK\r\nContent-Length: 100001\r\n\r\n" + large[:100_001])
 			}
 			ended <- struct{}{}
 		})
@@ -169,14 +169,14 @@ func TestBodyIsClosedBeforeItsEnd(t *testing.T) {
 	}
 }
 
-// A connection is used again within 90 s; after that it has ended, without a request to find that out.
+// A connection is reused within 90 s. After that it is closed, even if no request follows.
 func TestIdleTime(t *testing.T) {
 	for _, c := range []struct {
 		idle        time.Duration
 		connections int32
 	}{{IdleTimeout - time.Second, 1}, {IdleTimeout, 2}, {time.Hour, 2}} {
 		synctest.Test(t, func(t *testing.T) {
-			p := inMemory(t, answering(okay))
+			p := inMemory(t, responding(okay))
 			p.mustServe(t, newRequest(t, "x"))
 			time.Sleep(c.idle)
 			p.mustServe(t, newRequest(t, "x"))
@@ -186,7 +186,7 @@ func TestIdleTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended atomic.Int32
 		p := inMemory(t, func(v *visitor) {
-			answering(okay)(v)
+			responding(okay)(v)
 			ended.Add(1)
 		})
 		first, err := p.Send(t.Context(), newRequest(t, "x"))
@@ -214,23 +214,23 @@ func TestIdleTime(t *testing.T) {
 	})
 }
 
-// An origin keeps a bounded number of connections.
+// The number of idle connections is bounded.
 func TestTooManyIdle(t *testing.T) {
-	p := inMemory(t, func(v *visitor) { v.hangsUp() })
+	p := inMemory(t, func(v *visitor) { v.awaitClose() })
 	for range MaxIdle + 1 {
 		c, err := p.connect(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.begin()
-		p.keep(c)
+		p.put(c)
 	}
 	if n := len(p.idle); n != MaxIdle {
 		t.Errorf("%d idle connections", n)
 	}
 }
 
-// Two URLs of one scheme and host have their connections in common.
+// URLs with the same scheme and host share connections.
 func TestOrigins(t *testing.T) {
 	c := NewClient(nil)
 	for _, o := range []struct{ url, host, address string }{

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// WIRE-5: a request arrives byte for byte, whatever it is cut into, and the next one on the same connection too.
-func TestRequestGoesOutAsItIs(t *testing.T) {
+// WIRE-5: a request arrives byte for byte, however it is divided, and so does the next one on the same connection.
+func TestRequestIsSentUnchanged(t *testing.T) {
 	many := make([]string, 300)
 	for i := range many {
 		many[i] = noise(i * 11 % 2000)
@@ -25,7 +25,7 @@ func TestRequestGoesOutAsItIs(t *testing.T) {
 		"small":                  {`{"model":"claude-x"}`},
 		"small in parts":         {`{"model":`, `"claude-y"`, `}`},
 		"empty parts":            {"", "a", "", "", "b", ""},
-		"at the small ones' end": {noise(sentAtOnce)},
+		"at the small ones' end": {noise(maxInlineSend)},
 		"one piece":              {noise(PieceSize)},
 		"a byte more":            {noise(PieceSize), "x"},
 		"across pieces":          {noise(200_000), "MODEL", noise(400_000), "UUID", noise(1 << 20)},
@@ -42,7 +42,7 @@ func TestRequestGoesOutAsItIs(t *testing.T) {
 					if !bytes.Equal(got, want) {
 						t.Errorf("%s, TLS %v: it arrives changed", name, secured)
 					}
-					v.say(okay)
+					v.write(okay)
 				}
 			})
 			p.mustServe(t, first)
@@ -52,7 +52,7 @@ func TestRequestGoesOutAsItIs(t *testing.T) {
 	}
 }
 
-// records notes the lengths of the TLS records that carry content.
+// records records the lengths of the TLS records that carry content.
 type records struct {
 	net.Conn
 	mu      sync.Mutex
@@ -73,7 +73,7 @@ func (r *records) Write(p []byte) (int, error) {
 	return r.Conn.Write(p)
 }
 
-// Over TLS the parts of a request share records: each record costs a system call here and a decryption there.
+// With TLS, the parts of a request share records: each record costs a system call and a decryption.
 func TestRecordsAreFull(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -81,13 +81,13 @@ func TestRecordsAreFull(t *testing.T) {
 		most int // records
 	}{{"small", 10, 1}, {"large", 1000, 1_000_000/maxRecord + 4}} {
 		var sent *records
-		p := listen(t, true, answering(okay))
+		p := listen(t, true, responding(okay))
 		p.dialed = func(c net.Conn) net.Conn { sent = &records{Conn: c}; return sent }
 		parts := make([]string, c.n)
 		for i := range parts {
 			parts[i] = noise(1000)
 		}
-		p.mustServe(t, newRequest(t)) // the handshake ends in records of the kind that carries content
+		p.mustServe(t, newRequest(t)) // the handshake ends with records of the type that carries content
 		sent.mu.Lock()
 		sent.lengths = nil
 		sent.mu.Unlock()
@@ -98,14 +98,14 @@ func TestRecordsAreFull(t *testing.T) {
 	}
 }
 
-// FO-0b: no connection is told from one that died: dial, TLS and certificate are the host's, and nothing was sent.
+// FO-0b: failures of dial, TLS and certificate are distinguished from a connection that failed later: nothing was sent.
 func TestNoConnection(t *testing.T) {
 	refused, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	refused.Close()
-	silent := func(v *visitor) { v.hangsUp() }
+	silent := func(v *visitor) { v.awaitClose() }
 	for _, c := range []struct {
 		name    string
 		secured bool
@@ -114,13 +114,13 @@ func TestNoConnection(t *testing.T) {
 		none    bool
 	}{
 		{"refused", false, silent, func(o *Origin) { o.address = refused.Addr().String() }, true},
-		{"no TLS", false, func(v *visitor) { v.say("SSH-2.0-x\r\n") }, func(o *Origin) { o.tls = tlsTo("127.0.0.1") }, true},
-		{"another's certificate", true, silent, func(o *Origin) { o.tls = tlsTo("api.example.net") }, true},
-		{"no proxy that can be used", false, silent, func(o *Origin) { o.invalid = errors.New("no port") }, true},
+		{"no TLS", false, func(v *visitor) { v.write("SSH-2.0-x\r\n") }, func(o *Origin) { o.tls = tlsTo("127.0.0.1") }, true},
+		{"the certificate of another host", true, silent, func(o *Origin) { o.tls = tlsTo("api.example.net") }, true},
+		{"an invalid proxy", false, silent, func(o *Origin) { o.invalid = errors.New("no port") }, true},
 		{"ends before the request", false, func(*visitor) {}, nil, false},
-		{"ends before the answer", false, func(v *visitor) { v.request() }, nil, false},
-		{"ends before the answer, TLS", true, func(v *visitor) { v.request() }, nil, false},
-		{"ends in the head", false, func(v *visitor) { v.request(); v.say("HTTP/1.1 200 OK\r\nContent-Le") }, nil, false},
+		{"ends before the response", false, func(v *visitor) { v.request() }, nil, false},
+		{"ends before the response, TLS", true, func(v *visitor) { v.request() }, nil, false},
+		{"ends in the head", false, func(v *visitor) { v.request(); v.write("HTTP/1.1 200 OK\r\nContent-Le") }, nil, false},
 	} {
 		for _, size := range []int{1, 200_000, 4 << 20} {
 			p := listen(t, c.secured, c.serve)
@@ -131,17 +131,17 @@ func TestNoConnection(t *testing.T) {
 			if err == nil {
 				response.Body.Close()
 				t.Errorf("%s: status %d", c.name, response.Status)
-			} else if errors.Is(err, ErrNoConnection) != c.none || errors.Is(err, ErrPatience) {
+			} else if errors.Is(err, ErrNoConnection) != c.none || errors.Is(err, ErrTimeout) {
 				t.Errorf("%s, %d bytes: %v", c.name, size, err)
 			}
 		}
 	}
 }
 
-// FO-0b: a handshake that does not come to an end is no connection.
-func TestHandshakeHasItsTime(t *testing.T) {
+// FO-0b: a handshake that does not end in time is a failure to connect.
+func TestHandshakeTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := inMemory(t, func(v *visitor) { v.hangsUp() })
+		p := inMemory(t, func(v *visitor) { v.awaitClose() })
 		p.tls = &tls.Config{ServerName: "peer.test"}
 		began := time.Now()
 		_, err := p.Send(t.Context(), newRequest(t, "x"))
@@ -151,7 +151,7 @@ func TestHandshakeHasItsTime(t *testing.T) {
 	})
 }
 
-// FO-5: the end of the context ends what is under way, and the connection with it.
+// FO-5: when the context ends, so does the exchange, and its connection is closed.
 func TestContextEnds(t *testing.T) {
 	chunked := "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n"
 	for _, c := range []struct {
@@ -159,21 +159,21 @@ func TestContextEnds(t *testing.T) {
 		size  int
 		serve func(*visitor)
 	}{
-		{"before the request is taken", 1, func(*visitor) { time.Sleep(time.Hour) }},
+		{"before the request is read", 1, func(*visitor) { time.Sleep(time.Hour) }},
 		{"while a large request is sent", 1 << 20, func(v *visitor) { io.CopyN(io.Discard, v, 1000); time.Sleep(time.Hour) }},
-		{"while it waits", 1, func(v *visitor) { v.request(); v.hangsUp() }},
-		{"while it waits after a large request", 1 << 20, func(v *visitor) { v.request(); v.hangsUp() }},
-		{"in the head", 1, func(v *visitor) { v.request(); v.say("HTTP/1.1 200 OK\r\n"); v.hangsUp() }},
-		{"in the body", 1, func(v *visitor) { v.request(); v.say(chunked); v.hangsUp() }},
-		{"in the body before the request is sent", 1 << 20, func(v *visitor) { v.head(); v.say(chunked); time.Sleep(time.Hour) }},
+		{"while it waits", 1, func(v *visitor) { v.request(); v.awaitClose() }},
+		{"while it waits after a large request", 1 << 20, func(v *visitor) { v.request(); v.awaitClose() }},
+		{"in the head", 1, func(v *visitor) { v.request(); v.write("HTTP/1.1 200 OK\r\n"); v.awaitClose() }},
+		{"in the body", 1, func(v *visitor) { v.request(); v.write(chunked); v.awaitClose() }},
+		{"in the body before the request is sent", 1 << 20, func(v *visitor) { v.head(); v.write(chunked); time.Sleep(time.Hour) }},
 	} {
-		for _, patience := range []time.Duration{0, time.Hour} {
+		for _, timeout := range []time.Duration{0, time.Hour} {
 			synctest.Test(t, func(t *testing.T) {
 				p := inMemory(t, c.serve)
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(time.Minute, cancel)
 				r := newRequest(t, large[:c.size])
-				r.Patience = patience
+				r.Timeout = timeout
 				began := time.Now()
 				response, err := p.Send(ctx, r)
 				if err == nil {
@@ -192,12 +192,12 @@ func TestContextEnds(t *testing.T) {
 	}
 }
 
-// FO-5: the end of the context while there is no connection yet is not the host's fault.
-func TestContextEndsWhileItConnects(t *testing.T) {
+// FO-5: if the context ends before there is a connection, that is not the host's fault.
+func TestContextEndsDuringConnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		p := inMemory(t, func(v *visitor) { v.hangsUp() })
+		p := inMemory(t, func(v *visitor) { v.awaitClose() })
 		p.client.dial = func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
 		if _, err := p.Send(ctx, newRequest(t, "x")); err != context.Canceled {
 			t.Errorf("dial: %v", err)
@@ -205,7 +205,7 @@ func TestContextEndsWhileItConnects(t *testing.T) {
 
 		ctx, cancel = context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		p = inMemory(t, func(v *visitor) { v.hangsUp() })
+		p = inMemory(t, func(v *visitor) { v.awaitClose() })
 		p.tls = tlsTo("peer.test")
 		if _, err := p.Send(ctx, newRequest(t, "x")); err != context.Canceled {
 			t.Errorf("handshake: %v", err)
@@ -213,9 +213,9 @@ func TestContextEndsWhileItConnects(t *testing.T) {
 	})
 }
 
-// An end of the context after the answer was read takes nothing from the next request.
+// If the context ends after the response was read, the connection is still reused.
 func TestContextEndsAfterwards(t *testing.T) {
-	p := listen(t, false, answering(okay))
+	p := listen(t, false, responding(okay))
 	for range 10 {
 		ctx, cancel := context.WithCancel(t.Context())
 		response, err := p.Send(ctx, newRequest(t, "x"))
@@ -231,8 +231,8 @@ func TestContextEndsAfterwards(t *testing.T) {
 	p.connectionsAre(t, 1)
 }
 
-// Requests at the same time each have a connection, and every answer goes to who asked.
-func TestRequestsAtOnce(t *testing.T) {
+// Concurrent requests have a connection each, and get their own responses.
+func TestConcurrentRequests(t *testing.T) {
 	p := listen(t, false, func(v *visitor) {
 		for {
 			body, ok := v.head()
@@ -243,7 +243,7 @@ func TestRequestsAtOnce(t *testing.T) {
 			if err != nil {
 				return
 			}
-			v.say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n" + string(text[:1]) + "\r\n0\r\n\r\n")
+			v.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n" + string(text[:1]) + "\r\n0\r\n\r\n")
 		}
 	})
 	var wg sync.WaitGroup
@@ -251,7 +251,7 @@ func TestRequestsAtOnce(t *testing.T) {
 		wg.Go(func() {
 			letter := string(rune('a' + i))
 			for _, size := range []int{1, 50_000, 10} {
-				if _, got := p.ask(t, newRequest(t, strings.Repeat(letter, size))); got != letter {
+				if _, got := p.send(t, newRequest(t, strings.Repeat(letter, size))); got != letter {
 					t.Errorf("%q, not %q", got, letter)
 				}
 			}

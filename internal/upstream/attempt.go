@@ -85,7 +85,7 @@ func (x *exchange) sendOnce(a *attempt) reply {
 		}
 		x.r.Record.Account, x.r.Record.Why = a.Name, string(a.Why)
 		return reply{done: true}
-	case errors.Is(err, http1.ErrPatience):
+	case errors.Is(err, http1.ErrTimeout):
 		x.r.Record.Account, x.r.Record.Why = a.Name, string(a.Why)
 		return reply{done: true, Outcome: Outcome{Failure: noHeadersInTime}}
 	case err != nil:

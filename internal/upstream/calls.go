@@ -32,7 +32,7 @@ func (r *Request) noteResponse(response *http1.Response, err error) {
 		c.Result = string(r.departure())
 	case err == nil:
 		return
-	case errors.Is(err, http1.ErrPatience):
+	case errors.Is(err, http1.ErrTimeout):
 		c.Result = headersTooLate
 	default:
 		class, _ := classifyError(err)

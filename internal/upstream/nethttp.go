@@ -78,7 +78,7 @@ func (n *netHTTP) newOrigin(base *url.URL) *netOrigin {
 	o.transport.MaxIdleConnsPerHost = http1.MaxIdle
 	o.transport.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, r *http.Response) error {
 		if r.StatusCode != http.StatusOK { // net/http would quote the proxy
-			return fmt.Errorf("it refuses the connection: status %d", r.StatusCode)
+			return fmt.Errorf("it refused the connection with status %d", r.StatusCode)
 		}
 		return nil
 	}
@@ -192,7 +192,7 @@ func (x *netExchange) expire() {
 	defer x.mu.Unlock()
 	if !x.over {
 		x.late = true
-		x.cancel(http1.ErrPatience)
+		x.cancel(http1.ErrTimeout)
 	}
 }
 
@@ -230,13 +230,13 @@ func (x *netExchange) why(err error, timedOut bool) error {
 	case x.parent.Err() != nil:
 		return x.parent.Err()
 	case timedOut:
-		return http1.ErrPatience
+		return http1.ErrTimeout
 	case !x.connection && x.proxied:
 		return fmt.Errorf("%w: %w", http1.ErrNoConnection, &http1.ProxyError{Err: err})
 	case !x.connection:
 		return fmt.Errorf("%w: %w", http1.ErrNoConnection, err)
 	case x.first && !isFailedConnection(err):
-		return http1.ErrAnswer // net/http quotes what it cannot read
+		return http1.ErrMalformed // net/http quotes what it cannot read
 	}
 	failure := &http1.SendError{Err: err, Reused: x.reused, Received: x.first}
 	if !x.sentAt.IsZero() {

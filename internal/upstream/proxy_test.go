@@ -40,7 +40,7 @@ func TestTransportsUseProxiesAlike(t *testing.T) {
 		{name: "plain", base: "http://up.test", response: okay, proxied: "POST http://up.test/v1/messages?beta=true "},
 		{
 			name: "refused", base: "https://up.test", response: "HTTP/1.1 407 the secret of the proxy\r\nContent-Length: 0\r\n\r\n",
-			proxied: "CONNECT up.test:443 ", cause: "proxy: it refuses the connection: status 407",
+			proxied: "CONNECT up.test:443 ", cause: "proxy: it refused the connection with status 407",
 		},
 		{name: "closed", base: "https://up.test", proxied: "CONNECT up.test:443 ", cause: "proxy: the connection was closed before an answer"},
 		{name: "silent", base: "https://up.test", response: "silence", proxied: "CONNECT up.test:443 ", cause: "proxy: ", took: http1.ConnectTimeout},

@@ -53,7 +53,7 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 			response.Body.Close()
 		}
 		return Outcome{}
-	case errors.Is(err, http1.ErrPatience):
+	case errors.Is(err, http1.ErrTimeout):
 		return Outcome{Failure: noHeadersInTime}
 	case err != nil:
 		class, _ := classifyError(err)

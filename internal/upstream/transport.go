@@ -39,7 +39,7 @@ type sender interface {
 	Host() string
 	// send sends a request and returns the response, whose body the caller closes. It releases the payload when it is sent,
 	// which may be after the response has begun. Its errors are the same whatever sends: they wrap [http1.ErrNoConnection],
-	// [http1.ErrPatience], [http1.ErrAnswer] or the context's own, or are an [http1.SendError].
+	// [http1.ErrTimeout], [http1.ErrMalformed] or the context's own, or are an [http1.SendError].
 	send(ctx context.Context, p *payload) (*http1.Response, error)
 }
 
@@ -95,7 +95,7 @@ func (o http1Origin) send(ctx context.Context, p *payload) (*http1.Response, err
 		p.fields = append(p.fields, field{"Proxy-Authorization", credential})
 	}
 	p.writeHead(prefix, o.Host())
-	return o.Send(ctx, &http1.Request{Head: p.head, Body: p.body, Patience: p.timeout, Fresh: p.fresh, Sent: p.release})
+	return o.Send(ctx, &http1.Request{Head: p.head, Body: p.body, Timeout: p.timeout, Fresh: p.fresh, Sent: p.release})
 }
 
 // dialer dials localhost on loopback addresses only (CFG-41), whatever a resolver says.
@@ -158,7 +158,7 @@ func (e *endpoint) send(r *Request, c call) (*http1.Response, error) {
 	response, err := e.sender.send(r.Client.Context(), e.payload(r, c))
 	if err == nil && response.Status < http.StatusOK { // which net/http's server cannot relay
 		response.Body.Close()
-		err = fmt.Errorf("%w: it has the status %03d", http1.ErrAnswer, response.Status)
+		err = fmt.Errorf("%w: it has the status %03d", http1.ErrMalformed, response.Status)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("send to %s: %w", e.sender.Host(), err)

@@ -32,7 +32,7 @@ func TestCause(t *testing.T) {
 		{&net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}, "dial tcp: connection refused"},
 		{fmt.Errorf("send: %w", &net.DNSError{Err: "no such host", Name: "api.example"}), "lookup api.example: no such host"},
 		{fmt.Errorf("send: %w", io.EOF), "the connection was closed before an answer"},
-		{fmt.Errorf("send: %w", &http1.ProxyError{Err: errors.New("it refuses the connection: status 407")}), "proxy: it refuses the connection: status 407"},
+		{fmt.Errorf("send: %w", &http1.ProxyError{Err: errors.New("it refused the connection with status 407")}), "proxy: it refuses the connection: status 407"},
 		{&http1.ProxyError{Err: &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}}, "proxy: dial tcp: connection refused"},
 		{errors.New(`net/http: HTTP/1.x transport connection broken: malformed HTTP response "a secret answer"`), "the answer is no HTTP that can be read"},
 	} {
@@ -151,29 +151,29 @@ func TestTransportsClassifyAlike(t *testing.T) {
 		{name: "one byte", serve: says("H"), fails: &http1.SendError{Sent: true, Received: true}},
 		{name: "a 1xx", serve: says("HTTP/1.1 103 Early Hints\r\n\r\n"), fails: &http1.SendError{Sent: true, Received: true}},
 		{name: "half a head", serve: says("HTTP/1.1 200 OK\r\nContent-"), fails: &http1.SendError{Sent: true, Received: true}},
-		{name: "another protocol", serve: says("SSH-2.0-OpenSSH\r\n\r\n"), want: http1.ErrAnswer},
-		{name: "a header without a colon", serve: says("HTTP/1.1 200 OK\r\nsecret\r\n\r\n"), want: http1.ErrAnswer},
-		{name: "two lengths", serve: says("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nhi"), want: http1.ErrAnswer},
-		{name: "too long a head", serve: says("HTTP/1.1 200 OK\r\n" + strings.Repeat("X: "+strings.Repeat("x", 1000)+"\r\n", 11_000)), want: http1.ErrAnswer},
-		{name: "status 099", serve: says("HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n"), want: http1.ErrAnswer},
-		{name: "status 101", serve: says("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"), want: http1.ErrAnswer},
+		{name: "another protocol", serve: says("SSH-2.0-OpenSSH\r\n\r\n"), want: http1.ErrMalformed},
+		{name: "a header without a colon", serve: says("HTTP/1.1 200 OK\r\nsecret\r\n\r\n"), want: http1.ErrMalformed},
+		{name: "two lengths", serve: says("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nhi"), want: http1.ErrMalformed},
+		{name: "too long a head", serve: says("HTTP/1.1 200 OK\r\n" + strings.Repeat("X: "+strings.Repeat("x", 1000)+"\r\n", 11_000)), want: http1.ErrMalformed},
+		{name: "status 099", serve: says("HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n"), want: http1.ErrMalformed},
+		{name: "status 101", serve: says("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"), want: http1.ErrMalformed},
 		{
 			name: "silent", serve: func(_ net.Conn, in *bufio.Reader) { readRequest(in); io.Copy(io.Discard, in) },
-			want: http1.ErrPatience, took: timeout,
+			want: http1.ErrTimeout, took: timeout,
 		},
 		{
 			name: "silent after a large request", size: 1 << 20, serve: func(_ net.Conn, in *bufio.Reader) { readRequest(in); io.Copy(io.Discard, in) },
-			want: http1.ErrPatience, took: timeout,
+			want: http1.ErrTimeout, took: timeout,
 		},
 		{
 			name: "silent after a 1xx", serve: func(c net.Conn, in *bufio.Reader) {
 				says("HTTP/1.1 103 Early Hints\r\n\r\n")(c, in)
 				io.Copy(io.Discard, in)
-			}, want: http1.ErrPatience, took: timeout,
+			}, want: http1.ErrTimeout, took: timeout,
 		},
 		{
 			name: "takes nothing", size: 1 << 20, serve: func(net.Conn, *bufio.Reader) { time.Sleep(time.Hour) },
-			want: http1.ErrPatience, took: timeout,
+			want: http1.ErrTimeout, took: timeout,
 		},
 		{
 			name: "takes a large request slowly", size: 4*http1.PieceSize - 1000, serve: func(c net.Conn, in *bufio.Reader) {
@@ -182,7 +182,7 @@ func TestTransportsClassifyAlike(t *testing.T) {
 					io.CopyN(io.Discard, in, http1.PieceSize)
 				}
 				time.Sleep(time.Hour)
-			}, want: http1.ErrPatience, took: 4*(timeout-time.Second) + timeout,
+			}, want: http1.ErrTimeout, took: 4*(timeout-time.Second) + timeout,
 		},
 	} {
 		for kind, newTransport := range transports {

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// WIRE-10: an answer is what the peer said after what it said on the way.
-func TestAnswers(t *testing.T) {
+// WIRE-10: a response is read, and 1xx responses before it are skipped.
+func TestResponses(t *testing.T) {
 	const interim = "HTTP/1.1 100 Continue\r\n\r\n"
 	for _, c := range []struct {
 		name, text string
-		status     int // zero: it is no answer
+		status     int // zero: an error
 		body       string
 	}{
 		{"plain", okay, 200, "hi"},
@@ -26,7 +26,7 @@ func TestAnswers(t *testing.T) {
 		{"after many", strings.Repeat(interim, 1000) + okay, 200, "hi"},
 		{"after too many", strings.Repeat(interim, maxHead/len(interim)+1) + okay, 0, ""},
 		{"an error", "HTTP/1.1 529 \r\nContent-Length: 2\r\n\r\n{}", 529, "{}"},
-		{"a status that nobody knows", "HTTP/1.1 999 X\r\nContent-Length: 0\r\n\r\n", 999, ""},
+		{"a status that is unknown", "HTTP/1.1 999 X\r\nContent-Length: 0\r\n\r\n", 999, ""},
 		{"switching", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", 0, ""},
 		{"status 099", "HTTP/1.1 099 X\r\nContent-Length: 2\r\n\r\nhi", 99, "hi"},
 		{"status -10", "HTTP/1.1 -10 X\r\nContent-Length: 0\r\n\r\n", 0, ""},
@@ -35,7 +35,7 @@ func TestAnswers(t *testing.T) {
 		{"a header without a colon", "HTTP/1.1 200 OK\r\nX\r\n\r\n", 0, ""},
 		{"two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nhi", 0, ""},
 		{"a length below zero", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nhi", 0, ""},
-		{"a coding that nobody knows", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nhi", 0, ""},
+		{"a coding that is unknown", "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nhi", 0, ""},
 		{"nothing", "", 0, ""},
 		{"an empty line", "\r\n\r\n", 0, ""},
 		{"a long head", headOf(maxHead - 100), 200, "hi"},
@@ -45,12 +45,12 @@ func TestAnswers(t *testing.T) {
 		for _, size := range []int{1, 200_000} {
 			p := listen(t, false, func(v *visitor) {
 				if v.request() {
-					v.say(c.text)
+					v.write(c.text)
 				}
 			})
 			response, err := p.Send(t.Context(), newRequest(t, large[:size]))
 			if c.status == 0 {
-				if err == nil || errors.Is(err, ErrNoConnection) || errors.Is(err, ErrPatience) {
+				if err == nil || errors.Is(err, ErrNoConnection) || errors.Is(err, ErrTimeout) {
 					t.Errorf("%s: %v", c.name, err)
 				}
 				if len(p.idle) > 0 {
@@ -73,31 +73,31 @@ func TestAnswers(t *testing.T) {
 // What is not HTTP is recognized by its first bytes, also on a connection that stays open.
 func TestAnotherProtocolIsRecognizedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := inMemory(t, func(v *visitor) { v.request(); v.say("SSH-2.0"); v.hangsUp() })
+		p := inMemory(t, func(v *visitor) { v.request(); v.write("SSH-2.0"); v.awaitClose() })
 		began := time.Now()
-		if _, err := p.Send(t.Context(), newRequest(t, "x")); !errors.Is(err, ErrAnswer) || time.Since(began) != 0 {
+		if _, err := p.Send(t.Context(), newRequest(t, "x")); !errors.Is(err, ErrMalformed) || time.Since(began) != 0 {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 	})
 }
 
-// headOf is an answer whose head has about n bytes.
+// headOf returns a response whose head has about n bytes.
 func headOf(n int) string {
 	line := "X: " + strings.Repeat("x", 995) + "\r\n"
 	return "HTTP/1.1 200 OK\r\n" + strings.Repeat(line, n/len(line)+n/maxHead) + "Content-Length: 2\r\n\r\nhi"
 }
 
-// The bound on a head is each head's own, also where a connection carries many.
-func TestHeadsAreBoundedEach(t *testing.T) {
-	p := listen(t, false, answering(headOf(maxHead/2)))
+// Each head on a connection may be as long as the limit allows.
+func TestEachHeadIsBounded(t *testing.T) {
+	p := listen(t, false, responding(headOf(maxHead/2)))
 	for range 4 {
 		p.mustServe(t, newRequest(t, "x"))
 	}
 	p.connectionsAre(t, 1)
 }
 
-// FO-9: an answer that breaks off is told from one that ends.
-func TestAnswerBreaksOff(t *testing.T) {
+// FO-9: a truncated response is distinguished from one that ends.
+func TestResponseTruncated(t *testing.T) {
 	for name, text := range map[string]string{
 		"length":     "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nhi",
 		"chunk":      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhi",
@@ -105,7 +105,7 @@ func TestAnswerBreaksOff(t *testing.T) {
 		"trailer":    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n",
 		"bad chunk":  "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\nxyz\r\n",
 	} {
-		p := listen(t, false, func(v *visitor) { v.request(); v.say(text) })
+		p := listen(t, false, func(v *visitor) { v.request(); v.write(text) })
 		response, err := p.Send(t.Context(), newRequest(t, "x"))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -122,8 +122,8 @@ func TestAnswerBreaksOff(t *testing.T) {
 	}
 }
 
-// WIRE-11: what has arrived can be read, though more is to come, also where the peer made one chunk of it all.
-func TestAnswerIsReadAsItComes(t *testing.T) {
+// WIRE-11: what has arrived can be read at once, even in the middle of a chunk.
+func TestResponseIsReadAsItArrives(t *testing.T) {
 	for name, c := range map[string]struct{ head, part, end string }{
 		"chunks":    {"Transfer-Encoding: chunked\r\n\r\n", "2\r\nhi\r\n", "0\r\n\r\n"},
 		"one chunk": {"Transfer-Encoding: chunked\r\n\r\n6\r\n", "hi", "\r\n0\r\n\r\n"},
@@ -132,13 +132,13 @@ func TestAnswerIsReadAsItComes(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := inMemory(t, func(v *visitor) {
 				v.request()
-				v.say("HTTP/1.1 200 OK\r\n" + c.head)
+				v.write("HTTP/1.1 200 OK\r\n" + c.head)
 				for range 3 {
 					time.Sleep(time.Minute)
-					v.say(c.part)
+					v.write(c.part)
 				}
-				v.say(c.end)
-				v.hangsUp()
+				v.write(c.end)
+				v.awaitClose()
 			})
 			began := time.Now()
 			response, err := p.Send(t.Context(), newRequest(t, "x"))
@@ -159,11 +159,11 @@ func TestAnswerIsReadAsItComes(t *testing.T) {
 	}
 }
 
-// A body may be closed by another goroutine than the one that reads it, at any time.
+// A body may be closed at any time, by a goroutine other than the one that reads it.
 func TestCloseWhileItIsRead(t *testing.T) {
 	const head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 	for name, text := range map[string]string{"silent": head, "long": head + strings.Repeat("2\r\nhi\r\n", 1000), "whole": okay} {
-		p := listen(t, false, answering(text))
+		p := listen(t, false, responding(text))
 		for range 20 {
 			response, err := p.Send(t.Context(), newRequest(t, "x"))
 			if err != nil {
@@ -181,7 +181,7 @@ func TestCloseWhileItIsRead(t *testing.T) {
 			}
 			wg.Wait()
 			if got == nil && text != okay {
-				t.Errorf("%s: it ended as if it were whole", name)
+				t.Errorf("%s: it ended like a complete response", name)
 			}
 			n, err := response.Body.Read(make([]byte, 1))
 			if n != 0 || err == nil || text != okay && !errors.Is(err, net.ErrClosed) {
@@ -191,9 +191,9 @@ func TestCloseWhileItIsRead(t *testing.T) {
 	}
 }
 
-// Closing a body that was read to its end takes nothing from the request that has the connection then.
+// Closing a body that was read to its end does not affect the next request on the connection.
 func TestCloseAfterTheEnd(t *testing.T) {
-	p := listen(t, false, answering(okay))
+	p := listen(t, false, responding(okay))
 	var before []*Response
 	for i := range 5 {
 		for _, r := range before {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// FO-0a: a connection that fails before the head of a response is complete says what decides whether the peer may be at
-// work on the request.
+// FO-0a: a SendError says what decides whether the peer may be working on the
+// request.
 func TestSendError(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -18,10 +18,10 @@ func TestSendError(t *testing.T) {
 		{"closed at once", func(v *visitor) { v.request() }, SendError{Sent: true}},
 		{"closed a minute later", func(v *visitor) { v.request(); time.Sleep(time.Minute) }, SendError{Sent: true, After: time.Minute}},
 		{"closed before the request was read", func(v *visitor) { v.head() }, SendError{}},
-		{"100, then closed", func(v *visitor) { v.request(); v.say("HTTP/1.1 100 Continue\r\n\r\n") }, SendError{Sent: true, Received: true}},
-		{"half a head", func(v *visitor) { v.request(); v.say("HTTP/1.1 200 OK\r\nContent-") }, SendError{Sent: true, Received: true}},
-		{"one byte", func(v *visitor) { v.request(); v.say("H") }, SendError{Sent: true, Received: true}},
-		{"an old connection", func(v *visitor) { v.request(); v.say(okay); v.request() }, SendError{Sent: true, Reused: true}},
+		{"100, then closed", func(v *visitor) { v.request(); v.write("HTTP/1.1 100 Continue\r\n\r\n") }, SendError{Sent: true, Received: true}},
+		{"half a head", func(v *visitor) { v.request(); v.write("HTTP/1.1 200 OK\r\nContent-") }, SendError{Sent: true, Received: true}},
+		{"one byte", func(v *visitor) { v.request(); v.write("H") }, SendError{Sent: true, Received: true}},
+		{"an old connection", func(v *visitor) { v.request(); v.write(okay); v.request() }, SendError{Sent: true, Reused: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
