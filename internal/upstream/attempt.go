@@ -72,7 +72,7 @@ func (x *exchange) sendOnce(a *attempt) reply {
 	set := make([]field, 0, 2)
 	set = x.appendItems(set, x.r.Client.Header)
 	if x.r.Scan.Stream || x.r.restore() != "" {
-		set = append(set, plainAnswer)
+		set = append(set, identityEncoding)
 	}
 	a.sent = x.clock.Now()
 	x.r.noteSent(a.Name)

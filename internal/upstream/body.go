@@ -11,23 +11,23 @@ import (
 	"shunt/internal/wire"
 )
 
-// Body is a client's request body in a pooled buffer, kept so that every attempt starts from the same bytes (FO-7). It
-// is born with one reference; an attempt may still be sending when its answer has come, so each holds a reference of its
-// own until it is sent, and the buffer is reused only after the last.
+// Body is a client's request body in a pooled buffer, kept so that every attempt starts from the same bytes (FO-7). It is
+// counted by references: [ReadBody] returns one, and each attempt holds its own until it is sent, which may be after its
+// response has begun. The buffer is reused when the last is released.
 type Body struct {
 	data []byte
 	refs atomic.Int32
 }
 
-// ErrTooLarge says that a body is longer than its limit.
+// ErrTooLarge reports that a body is longer than its limit.
 var ErrTooLarge = errors.New("request body too large")
 
 const (
 	minBuffer = 4 << 10
-	presize   = 1 << 20 // what a declared length may reserve before a byte has come
+	presize   = 1 << 20 // most that a declared length reserves before bytes arrive
 )
 
-// bufferPools hold buffers of 1<<i bytes.
+// bufferPools[i] holds buffers of 1<<i bytes.
 var bufferPools [32]sync.Pool
 
 func newBuffer(size int) []byte {
@@ -47,8 +47,8 @@ func freeBuffer(b []byte) {
 	}
 }
 
-// ReadBody reads r to its end. Declared is the announced length in bytes, -1 when unknown; a body of more than limit
-// bytes is ErrTooLarge. The buffer grows as bytes arrive. The caller releases the body.
+// ReadBody reads r to its end. Declared is the announced length in bytes, -1 if unknown. It returns [ErrTooLarge] if the body
+// is longer than limit bytes. The buffer grows as bytes arrive. The caller releases the body.
 func ReadBody(r io.Reader, declared, limit int64) (*Body, error) {
 	if declared > limit {
 		return nil, ErrTooLarge
@@ -77,10 +77,10 @@ func ReadBody(r io.Reader, declared, limit int64) (*Body, error) {
 	}
 }
 
-// Bytes is the body as the client sent it; it must not be changed or kept beyond Release.
+// Bytes returns the body as the client sent it. It must not be modified, or used after Release.
 func (b *Body) Bytes() []byte { return b.data }
 
-// Release gives up one reference.
+// Release releases one reference.
 func (b *Body) Release() {
 	if b.refs.Add(-1) == 0 {
 		freeBuffer(b.data)
@@ -88,8 +88,8 @@ func (b *Body) Release() {
 	}
 }
 
-// payload is a client's request as one attempt sends it. It lives until it is sent, which may be after the answer has come,
-// and holds a reference to the body for so long.
+// payload is a client's request as one attempt sends it. It holds a reference to the body until it is sent, which may be after
+// the response has begun.
 type payload struct {
 	target  string        // path and query
 	timeout time.Duration // for the response to begin; 0 is no limit
@@ -103,7 +103,7 @@ type payload struct {
 
 var payloads = sync.Pool{New: func() any { return new(payload) }}
 
-// newPayload applies edits to a body, whose bytes it shares.
+// newPayload returns a payload with the edits applied to a body, whose bytes it shares.
 func newPayload(b *Body, edits []wire.Edit) *payload {
 	b.refs.Add(1)
 	p := payloads.Get().(*payload)

@@ -11,15 +11,14 @@ import (
 	"shunt/internal/secret"
 )
 
-// Credential is how a request proves itself to an upstream.
-// The zero Credential leaves the client's own in place.
+// Credential authenticates a request to an upstream. The zero Credential leaves the client's own in place.
 type Credential struct {
 	header string // "Authorization", "X-Api-Key" or "X-Goog-Api-Key"
 	value  secret.String
 }
 
-// nobody takes the client's credential off and puts none in its place.
-var nobody = Credential{header: "none"}
+// noCredential removes the client's credential without a replacement.
+var noCredential = Credential{header: "none"}
 
 // Bearer presents a token in the Authorization header.
 func Bearer(token secret.String) Credential {
@@ -32,15 +31,15 @@ func APIKey(key secret.String) Credential { return Credential{"X-Api-Key", key} 
 // GoogAPIKey presents a key in the x-goog-api-key header.
 func GoogAPIKey(key secret.String) Credential { return Credential{"X-Goog-Api-Key", key} }
 
-// field is one line of a header.
+// field is one header line.
 type field struct{ name, value string }
 
-// appendFields appends what goes upstream of a client's header (WIRE-1 to WIRE-3), sorted by name; the lines in set stand in
-// place of the client's of the same names.
+// appendFields appends the header lines to send upstream (WIRE-1 to WIRE-3), sorted by name: those of the client that are
+// forwarded, those in set, which replace the client's of the same names, and the credential.
 func appendFields(dst []field, client http.Header, c Credential, set []field) []field {
 	named := client["Connection"]
 	for name, values := range client {
-		if staysHere(name) || c.replaces(name) || isSet(set, name) || len(named) > 0 && isNamed(named, name) {
+		if isHopByHop(name) || c.replaces(name) || isSet(set, name) || len(named) > 0 && isNamed(named, name) {
 			continue
 		}
 		for _, value := range values {
@@ -55,19 +54,19 @@ func appendFields(dst []field, client http.Header, c Credential, set []field) []
 	return dst
 }
 
-// replaces reports whether a client's header goes because the credential takes its place.
+// replaces reports whether the credential replaces a header of the client's.
 func (c *Credential) replaces(name string) bool {
 	return *c != Credential{} && (name == "Authorization" || name == "X-Api-Key" || name == "X-Goog-Api-Key")
 }
 
-// plainAnswer asks for an answer that can be read (WIRE-1).
-var plainAnswer = field{"Accept-Encoding", "identity"}
+// identityEncoding requests a response that is not compressed, so that shunt can read it (WIRE-1).
+var identityEncoding = field{"Accept-Encoding", "identity"}
 
 func isSet(set []field, name string) bool {
 	return slices.ContainsFunc(set, func(f field) bool { return f.name == name })
 }
 
-// isNamed reports whether one of the lines of a Connection header names another header.
+// isNamed reports whether the lines of a Connection header name another header.
 func isNamed(lines []string, header string) bool {
 	for name := range namedIn(lines) {
 		if name == header {
@@ -77,7 +76,7 @@ func isNamed(lines []string, header string) bool {
 	return false
 }
 
-// namedIn are the headers that the lines of a Connection header name, in their canonical form.
+// namedIn returns the names of the headers that the lines of a Connection header list, in canonical form.
 func namedIn(lines []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, line := range lines {
@@ -90,7 +89,7 @@ func namedIn(lines []string) iter.Seq[string] {
 	}
 }
 
-// smallBody is the size in bytes up to which a body is copied behind its head, so that both are one write.
+// smallBody is the size in bytes up to which a body is copied after its head, so that one write sends both.
 const smallBody = 8 << 10
 
 // writeHead writes the head of a request as net/http would, with a prefix before the target. A small body follows in the same
@@ -133,7 +132,7 @@ func (f *field) appendTo(h []byte) []byte {
 	return append(h, "\r\n"...)
 }
 
-// headerOf makes the header of a request of net/http's from lines.
+// headerOf returns lines as the header of a net/http request.
 func headerOf(fields []field) http.Header {
 	h := http.Header{"User-Agent": nil} // net/http would add its own
 	for _, f := range fields {
@@ -142,7 +141,7 @@ func headerOf(fields []field) http.Header {
 	return h
 }
 
-// appendItems appends the headers of the client's that need another item for the family (WIRE-1).
+// appendItems appends those of the client's headers that need another item for the family (WIRE-1).
 func (p *Pool) appendItems(dst []field, client http.Header) []field {
 	for _, item := range p.family.HeaderItems {
 		if f, changed := withItem(client, item.Name, item.Item); changed {
@@ -152,7 +151,7 @@ func (p *Pool) appendItems(dst []field, client http.Header) []field {
 	return dst
 }
 
-// withItem returns a client's header, which is a list, with one more item in it, unless some line has it already.
+// withItem returns a client's list header with one more item, unless a line already contains it.
 func withItem(client http.Header, name, item string) (_ field, changed bool) {
 	lines := client[name]
 	if isNamed(client["Connection"], name) {
@@ -178,8 +177,8 @@ func dropNamedByConnection(out, in http.Header) {
 	}
 }
 
-// copyResponseHeader adds to dst what goes to the client of an upstream's header (WIRE-10). What only shunt may say of an
-// answer is dropped, so that an upstream cannot say it.
+// copyResponseHeader adds to dst the headers of an upstream's response that the client gets (WIRE-10). Headers that only shunt
+// may set are dropped.
 func copyResponseHeader(dst, upstream http.Header) {
 	for name, values := range upstream {
 		switch name {
@@ -202,7 +201,7 @@ const (
 	headerUpstreamModel = "X-Gateway-Upstream-Model"
 )
 
-// isPrintable reports whether a value can stand in a header of shunt's own (CHN-3).
+// isPrintable reports whether a value may be sent in one of shunt's own headers (CHN-3).
 func isPrintable(value string) bool {
 	for i := range len(value) {
 		if value[i] < 0x20 || value[i] > 0x7e {

@@ -48,7 +48,7 @@ func TestRequestHeader(t *testing.T) {
 		"bearer":      {Bearer(secret.New("ours")), with("Authorization", "Bearer ours")},
 		"key":         {APIKey(secret.New("ours")), with("X-Api-Key", "ours")},
 		"goog key":    {GoogAPIKey(secret.New("ours")), with("X-Goog-Api-Key", "ours")},
-		"nobody":      {nobody, kept},
+		"nobody":      {noCredential, kept},
 	} {
 		before := client.Clone()
 		if diff := cmp.Diff(c.want, headerOf(appendFields(nil, client, c.credential, nil))); diff != "" {
@@ -126,7 +126,7 @@ func TestHopHeadersCostNoMemory(t *testing.T) {
 	names := []string{"Accept", "Anthropic-Beta", "Authorization", "Content-Type", "User-Agent", "X-App", "X-Claude-Code-Session-Id", "X-Stainless-Os", "", "X-", "\xff"}
 	if n := testing.AllocsPerRun(100, func() {
 		for _, name := range names {
-			if staysHere(name) {
+			if isHopByHop(name) {
 				t.Errorf("%q stays", name)
 			}
 		}

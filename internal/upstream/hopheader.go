@@ -2,20 +2,20 @@ package upstream
 
 import "strings"
 
-// hopHeaders are the request headers that end at this hop (WIRE-3), in canonical form. A name that ends in a star is a
+// hopHeaders lists the request headers that are not forwarded (WIRE-3), in canonical form. A name that ends with a star is a
 // prefix.
 var hopHeaders = [...]string{
 	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding",
 	"Upgrade", "Content-Length", "Host", "Cookie", "Expect",
-	// What reverse proxies add about themselves, their clients and their users.
+	// Headers that reverse proxies add about themselves, their clients and their users.
 	"Forwarded", "X-Forwarded-*", "X-Real-Ip", "Via", "Cf-*", "Cdn-Loop", "True-Client-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Envoy-*",
 	"X-Amzn-*", "Fly-*", "X-Vercel-*", "X-Auth-Request-*", "Tailscale-User-*", "X-Goog-Iap-*", "X-Goog-Authenticated-User-*", "X-Ms-Client-*",
-	// What is for shunt.
+	// Headers for shunt.
 	"X-Shunt-*",
 }
 
-// hopHeadersBy has them by their most distinctive letter, so that a header is compared with one or two of them at most: this
-// runs for every header of every request.
+// hopHeadersBy groups them by their most distinctive letter, so that each header of a request is compared with at most one or
+// two of them.
 var hopHeadersBy = func() (by [256][]hopHeader) {
 	for _, name := range hopHeaders {
 		prefix, isPrefix := strings.CutSuffix(name, "*")
@@ -30,8 +30,8 @@ type hopHeader struct {
 	isPrefix bool
 }
 
-// distinctive returns the second letter of a header's name or, with another bit set, that of what follows an X-. No name in
-// the table is too short to have one.
+// distinctive returns the second letter of a header name or, with another bit set, the second letter after X-. Every name in
+// the table is long enough to have one.
 func distinctive(name string) byte {
 	switch {
 	case len(name) > 3 && name[0] == 'X' && name[1] == '-':
@@ -42,8 +42,8 @@ func distinctive(name string) byte {
 	return 0
 }
 
-// staysHere reports whether a request header, given in canonical form, ends at this hop (WIRE-3).
-func staysHere(name string) bool {
+// isHopByHop reports whether a request header, given in canonical form, is not forwarded (WIRE-3).
+func isHopByHop(name string) bool {
 	bucket := hopHeadersBy[distinctive(name)]
 	for i := range bucket {
 		h := &bucket[i]

@@ -19,9 +19,9 @@ import (
 	"shunt/internal/http1"
 )
 
-// netHTTP sends clients' requests through net/http's transport. What an operator may notice in comparison with package http1:
-// the order of request headers, a Cache-Control that net/http derives from Pragma: no-cache in a response, and that a response
-// to a request that was not fully sent may be lost (go.dev/issue/40747).
+// netHTTP sends clients' requests through net/http's transport. It differs from package http1 in the order of request headers, in
+// the Cache-Control that net/http adds to a response with Pragma: no-cache, in the Connection: close that it removes, and in that
+// a response to a request that was not fully sent may be lost (go.dev/issue/40747).
 type netHTTP struct {
 	dial DialFunc
 

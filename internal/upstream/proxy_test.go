@@ -35,6 +35,7 @@ func TestTransportsUseProxiesAlike(t *testing.T) {
 		name, base, response string
 		proxied              string // what the proxy's request line has to begin with
 		cause                string // what the cause begins with; empty: there is a response
+		closes               bool   // the proxy closes the connection after its response
 		took                 time.Duration
 	}{
 		{name: "plain", base: "http://up.test", response: okay, proxied: "POST http://up.test/v1/messages?beta=true "},
@@ -42,8 +43,8 @@ func TestTransportsUseProxiesAlike(t *testing.T) {
 			name: "refused", base: "https://up.test", response: "HTTP/1.1 407 the secret of the proxy\r\nContent-Length: 0\r\n\r\n",
 			proxied: "CONNECT up.test:443 ", cause: "proxy: it refused the connection with status 407",
 		},
-		{name: "closed", base: "https://up.test", proxied: "CONNECT up.test:443 ", cause: "proxy: the connection was closed before an answer"},
-		{name: "silent", base: "https://up.test", response: "silence", proxied: "CONNECT up.test:443 ", cause: "proxy: ", took: http1.ConnectTimeout},
+		{name: "closed", closes: true, base: "https://up.test", proxied: "CONNECT up.test:443 ", cause: "proxy: the connection was closed before a response"},
+		{name: "silent", base: "https://up.test", proxied: "CONNECT up.test:443 ", cause: "proxy: ", took: http1.ConnectTimeout},
 	} {
 		for kind, newTransport := range transports {
 			synctest.Test(t, func(t *testing.T) {
@@ -58,10 +59,10 @@ func TestTransportsUseProxiesAlike(t *testing.T) {
 						return
 					}
 					io.Copy(io.Discard, r.Body)
-					if c.response == "silence" {
+					io.WriteString(conn, c.response)
+					if !c.closes {
 						io.Copy(io.Discard, in)
 					}
-					io.WriteString(conn, c.response)
 				}}
 				transport := newTransport(u.dial)
 				defer transport.Close()

@@ -36,11 +36,11 @@ func (s *Single) PassesTo() (to string, ok bool) {
 func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 	credential, model := s.credential, r.Model
 	if r.withoutCredential && s.credential == (Credential{}) {
-		credential = nobody
+		credential = noCredential
 	}
 	c := call{credential: credential, edits: r.edits(s.family.Dialect, "")}
 	if r.restore() != "" {
-		c.set = []field{plainAnswer}
+		c.set = []field{identityEncoding}
 	}
 	response, err := s.sendOnce(r, c)
 	if err != nil && mayResendAfter(err) && !r.gone() {

@@ -98,7 +98,7 @@ func (o http1Origin) send(ctx context.Context, p *payload) (*http1.Response, err
 	return o.Send(ctx, &http1.Request{Head: p.head, Body: p.body, Timeout: p.timeout, Fresh: p.fresh, Sent: p.release})
 }
 
-// dialer dials localhost on loopback addresses only (CFG-41), whatever a resolver says.
+// dialer dials localhost only on loopback addresses (CFG-41), whatever a resolver returns.
 func dialer(ctx context.Context, network, address string) (net.Conn, error) {
 	var d net.Dialer
 	if host, port, err := net.SplitHostPort(address); err == nil && host == "localhost" {
@@ -114,29 +114,28 @@ func dialer(ctx context.Context, network, address string) (net.Conn, error) {
 	return d.DialContext(ctx, network, address)
 }
 
-// Close ends idle connections.
+// Close closes idle connections.
 func (t *Transport) Close() {
 	t.hops.close()
 	t.own.CloseIdleConnections()
 }
 
-// RoundTrip carries a request that is not a client's, on a connection of its own. It makes Transport an
-// [http.RoundTripper].
+// RoundTrip sends one of shunt's own requests, on a new connection. It implements [http.RoundTripper].
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) { return t.own.RoundTrip(r) }
 
 // endpoint is where the requests of an upstream go.
 type endpoint struct {
 	base     *url.URL
-	baseText string // the same as text
+	baseText string // base as text
 	sender   sender
-	path     string // of the base URL, which those of requests are appended to
+	path     string // of the base URL; the paths of requests are appended to it
 }
 
 func (t *Transport) endpoint(base *url.URL) endpoint {
 	return endpoint{base, base.String(), t.hops.sender(base), strings.TrimSuffix(base.EscapedPath(), "/")}
 }
 
-// target is the path and query of a request below the base URL (WIRE-4).
+// target returns the path and query of a request below the base URL (WIRE-4).
 func (e *endpoint) target(r *Request) string {
 	u := r.Client.URL
 	if u.RawQuery == "" && !u.ForceQuery {
@@ -145,12 +144,12 @@ func (e *endpoint) target(r *Request) string {
 	return e.path + r.Path + "?" + u.RawQuery
 }
 
-// call is one request to an upstream.
+// call is what one request to an upstream changes in the client's.
 type call struct {
 	credential Credential
-	set        []field // headers of shunt's own in place of the client's
+	set        []field // replace the client's headers of the same names
 	edits      []wire.Edit
-	fresh      bool
+	fresh      bool // requires a new connection
 }
 
 // send sends a request and returns the upstream's response, whose body the caller closes. Its errors wrap those of [sender].
@@ -166,6 +165,7 @@ func (e *endpoint) send(r *Request, c call) (*http1.Response, error) {
 	return response, nil
 }
 
+// payload returns the request that a call makes of the client's.
 func (e *endpoint) payload(r *Request, c call) *payload {
 	p := newPayload(r.Body, c.edits)
 	p.target, p.timeout, p.fresh = e.target(r), r.ttfb(), c.fresh
@@ -173,13 +173,13 @@ func (e *endpoint) payload(r *Request, c call) *payload {
 	return p
 }
 
-// cause is why a send failed, for the log: what the network said, and nothing of an answer.
+// cause returns why a send failed, for the log. It quotes the network, but nothing that the upstream sent.
 func cause(err error) string {
 	var proxy *http1.ProxyError
 	if errors.As(err, &proxy) {
 		return "proxy: " + causeOf(proxy.Err, proxy.Err.Error())
 	}
-	return causeOf(err, "the answer is no HTTP that can be read")
+	return causeOf(err, "the response is not valid HTTP")
 }
 
 func causeOf(err error, otherwise string) string {
@@ -197,7 +197,7 @@ func causeOf(err error, otherwise string) string {
 	case errors.As(err, &network):
 		return network.Error()
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "the connection was closed before an answer"
+		return "the connection was closed before a response"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return "no connection in time"
 	}

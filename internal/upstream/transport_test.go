@@ -23,7 +23,7 @@ import (
 	"shunt/internal/http1"
 )
 
-// OBS-1: the log says why there was no answer, in the words of the network and never in the upstream's.
+// OBS-1: the log says why there was no response, and quotes the network but never the upstream.
 func TestCause(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -31,10 +31,10 @@ func TestCause(t *testing.T) {
 	}{
 		{&net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}, "dial tcp: connection refused"},
 		{fmt.Errorf("send: %w", &net.DNSError{Err: "no such host", Name: "api.example"}), "lookup api.example: no such host"},
-		{fmt.Errorf("send: %w", io.EOF), "the connection was closed before an answer"},
-		{fmt.Errorf("send: %w", &http1.ProxyError{Err: errors.New("it refused the connection with status 407")}), "proxy: it refuses the connection: status 407"},
+		{fmt.Errorf("send: %w", io.EOF), "the connection was closed before a response"},
+		{fmt.Errorf("send: %w", &http1.ProxyError{Err: errors.New("it refused the connection with status 407")}), "proxy: it refused the connection with status 407"},
 		{&http1.ProxyError{Err: &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}}, "proxy: dial tcp: connection refused"},
-		{errors.New(`net/http: HTTP/1.x transport connection broken: malformed HTTP response "a secret answer"`), "the answer is no HTTP that can be read"},
+		{errors.New(`net/http: HTTP/1.x transport connection broken: malformed HTTP response "a secret response"`), "the response is not valid HTTP"},
 	} {
 		if got := cause(c.err); got != c.want {
 			t.Errorf("%v: %q", c.err, got)
@@ -118,10 +118,16 @@ func TestTransportsClassifyAlike(t *testing.T) {
 	noConnection := func(_ context.Context, network, _ string) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: errors.New("connection refused")}
 	}
-	says := func(text string) func(net.Conn, *bufio.Reader) {
+	sends := func(text string) func(net.Conn, *bufio.Reader) {
 		return func(c net.Conn, in *bufio.Reader) {
 			readRequest(in)
 			io.WriteString(c, text)
+		}
+	}
+	stays := func(text string) func(net.Conn, *bufio.Reader) { // until the client closes the connection
+		return func(c net.Conn, in *bufio.Reader) {
+			sends(text)(c, in)
+			io.Copy(io.Discard, in)
 		}
 	}
 	for _, c := range []struct {
@@ -141,35 +147,35 @@ func TestTransportsClassifyAlike(t *testing.T) {
 		},
 		{name: "closed before the request", serve: func(net.Conn, *bufio.Reader) {}, fails: &http1.SendError{}},
 		{name: "closed during the request", size: 1 << 20, serve: func(_ net.Conn, in *bufio.Reader) { http.ReadRequest(in) }, fails: &http1.SendError{}},
-		{name: "closed after the request", serve: says(""), fails: &http1.SendError{Sent: true}},
-		{name: "closed after a large request", size: 1 << 20, serve: says(""), fails: &http1.SendError{Sent: true}},
+		{name: "closed at once after the request", serve: sends(""), fails: &http1.SendError{Sent: true}},
+		{
+			name: "closed after a large request", size: 1 << 20, serve: func(_ net.Conn, in *bufio.Reader) { readRequest(in); time.Sleep(time.Second) },
+			fails: &http1.SendError{Sent: true, After: time.Second}, took: time.Second,
+		},
 		{
 			name: "closed later", serve: func(_ net.Conn, in *bufio.Reader) { readRequest(in); time.Sleep(3 * time.Second) },
 			fails: &http1.SendError{Sent: true, After: 3 * time.Second}, took: 3 * time.Second,
 		},
-		{name: "closed on a reused connection", reuse: true, serve: says(""), fails: &http1.SendError{Reused: true, Sent: true}},
-		{name: "one byte", serve: says("H"), fails: &http1.SendError{Sent: true, Received: true}},
-		{name: "a 1xx", serve: says("HTTP/1.1 103 Early Hints\r\n\r\n"), fails: &http1.SendError{Sent: true, Received: true}},
-		{name: "half a head", serve: says("HTTP/1.1 200 OK\r\nContent-"), fails: &http1.SendError{Sent: true, Received: true}},
-		{name: "another protocol", serve: says("SSH-2.0-OpenSSH\r\n\r\n"), want: http1.ErrMalformed},
-		{name: "a header without a colon", serve: says("HTTP/1.1 200 OK\r\nsecret\r\n\r\n"), want: http1.ErrMalformed},
-		{name: "two lengths", serve: says("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nhi"), want: http1.ErrMalformed},
-		{name: "too long a head", serve: says("HTTP/1.1 200 OK\r\n" + strings.Repeat("X: "+strings.Repeat("x", 1000)+"\r\n", 11_000)), want: http1.ErrMalformed},
-		{name: "status 099", serve: says("HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n"), want: http1.ErrMalformed},
-		{name: "status 101", serve: says("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"), want: http1.ErrMalformed},
+		{name: "closed on a reused connection", reuse: true, serve: sends(""), fails: &http1.SendError{Reused: true, Sent: true}},
+		{name: "one byte", serve: sends("H"), fails: &http1.SendError{Sent: true, Received: true}},
+		{name: "a 1xx", serve: sends("HTTP/1.1 103 Early Hints\r\n\r\n"), fails: &http1.SendError{Sent: true, Received: true}},
+		{name: "half a head", serve: sends("HTTP/1.1 200 OK\r\nContent-"), fails: &http1.SendError{Sent: true, Received: true}},
+		{name: "another protocol", serve: stays("SSH-2.0-OpenSSH\r\n\r\n"), want: http1.ErrMalformed},
+		{name: "a header without a colon", serve: stays("HTTP/1.1 200 OK\r\nsecret\r\n\r\n"), want: http1.ErrMalformed},
+		{name: "two lengths", serve: stays("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nhi"), want: http1.ErrMalformed},
+		{name: "too long a head", serve: stays("HTTP/1.1 200 OK\r\n" + strings.Repeat("X: "+strings.Repeat("x", 1000)+"\r\n", 11_000)), want: http1.ErrMalformed},
+		{name: "status 099", serve: stays("HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n"), want: http1.ErrMalformed},
+		{name: "status 101", serve: stays("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"), want: http1.ErrMalformed},
 		{
-			name: "silent", serve: func(_ net.Conn, in *bufio.Reader) { readRequest(in); io.Copy(io.Discard, in) },
+			name: "silent", serve: stays(""),
 			want: http1.ErrTimeout, took: timeout,
 		},
 		{
-			name: "silent after a large request", size: 1 << 20, serve: func(_ net.Conn, in *bufio.Reader) { readRequest(in); io.Copy(io.Discard, in) },
+			name: "silent after a large request", size: 1 << 20, serve: stays(""),
 			want: http1.ErrTimeout, took: timeout,
 		},
 		{
-			name: "silent after a 1xx", serve: func(c net.Conn, in *bufio.Reader) {
-				says("HTTP/1.1 103 Early Hints\r\n\r\n")(c, in)
-				io.Copy(io.Discard, in)
-			}, want: http1.ErrTimeout, took: timeout,
+			name: "silent after a 1xx", serve: stays("HTTP/1.1 103 Early Hints\r\n\r\n"), want: http1.ErrTimeout, took: timeout,
 		},
 		{
 			name: "takes nothing", size: 1 << 20, serve: func(net.Conn, *bufio.Reader) { time.Sleep(time.Hour) },

@@ -94,9 +94,9 @@ func FuzzWire(f *testing.F) {
 			}
 		}
 		if r.restore() != "" || way == asPooled && scan.Stream {
-			c.set = append(c.set, plainAnswer)
+			c.set = append(c.set, identityEncoding)
 		}
-		c.credential = [...]Credential{asPooled: Bearer(secret.New("ours")), asKey: APIKey(secret.New("ours")), asClient: {}, asNobody: nobody}[way]
+		c.credential = [...]Credential{asPooled: Bearer(secret.New("ours")), asKey: APIKey(secret.New("ours")), asClient: {}, asNobody: noCredential}[way]
 		p := to.payload(r, c)
 		p.writeHead("", to.sender.Host())
 		got := append(bytes.Clone(p.head), bytes.Join(p.body, nil)...)
