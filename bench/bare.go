@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// buffers is the shared buffer pool, without which the proxy allocates 32 KiB a request.
+// buffers is a shared buffer pool; without one, the proxy allocates 32 KiB per request.
 type buffers struct{ sync.Pool }
 
 func (b *buffers) Get() []byte  { return *b.Pool.Get().(*[]byte) }
 func (b *buffers) Put(p []byte) { b.Pool.Put(&p) }
 
-// serveBare is the yardstick: the least that a streaming proxy of the standard library does.
+// serveBare serves the reference: the least that a streaming proxy of the standard library does.
 func serveBare(ctx context.Context, listen, upstream string) error {
 	target, err := url.Parse(upstream)
 	if err != nil {
@@ -38,11 +38,11 @@ func serveBare(ctx context.Context, listen, upstream string) error {
 		return fmt.Errorf("bare proxy: %w", err)
 	}
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Otherwise the server closes the request's body with the answer's first byte, and where the transport is still
-		// looking whether that body has ended, it takes this for a broken request and cuts the answer: 1 to 2 % of
+		// Otherwise the server closes the request's body at the first byte of the response. If the transport is still
+		// checking whether that body has ended, it aborts the request and truncates the response: 1 to 2 % of
 		// streams with a body of 115 kB on a busy machine (Go 1.26).
 		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
-			panic(err) // every HTTP/1 server can
+			panic(err) // every HTTP/1 server supports it
 		}
 		proxy.ServeHTTP(w, r)
 	})}

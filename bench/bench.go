@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// warmUp is how long each load runs before it counts.
+// warmUp is how long each load runs before the measurement.
 const warmUp = 300 * time.Millisecond
 
 // bench is one run of the program.
 type bench struct {
 	options
 	up       *upstream
-	programs [2]program // bare, and the one that is measured
+	programs [2]program // bare, and the measured one
 	report   report
 }
 
-// measurement is what -only selects. Its run adds rows to the report.
+// measurement is one measurement, selected by -only. Its run adds rows to the report.
 type measurement struct {
 	name string
 	run  func(context.Context, *bench, string) error
 }
 
-// A peer's memory is read before there was a load.
+// The memory of a peer is read before the first load.
 var measurements = []measurement{
 	{"idle memory", measureIdle},
 	{"size of the binary", measureBinary},
@@ -40,7 +40,7 @@ var measurements = []measurement{
 	{"watched", measureWatched},
 }
 
-// selected are the measurements to take.
+// selected returns the measurements to take.
 func (b *bench) selected() ([]measurement, error) {
 	if b.only == nil {
 		return measurements, nil
@@ -77,7 +77,7 @@ func (b *bench) run(ctx context.Context) error {
 		if b.programs[1], err = peerProgram(b.options); err != nil {
 			return err
 		}
-		b.report.note("The peer's processor time and memory are those of its process and of all that descend from it.")
+		b.report.note("The peer's processor time and memory include those of all descendants of its process.")
 		b.report.note("The peer's upstream was " + b.up.url + ".")
 	} else if err := b.checkShunt(ctx); err != nil {
 		return err
@@ -91,22 +91,22 @@ func (b *bench) run(ctx context.Context) error {
 	return b.publish()
 }
 
-// publish prints the report, and writes it to the file for the results.
+// publish prints the report, and writes it to the results file.
 func (b *bench) publish() error {
 	text := b.report.markdown()
 	fmt.Print(text)
 	if b.results == "" {
 		return nil
 	}
-	return writeWhole(b.results, text)
+	return writeFile(b.results, text)
 }
 
 func (b *bench) isPeer() bool { return b.peer != "" }
 
-// blind reports whether there is no process to look at.
+// blind reports whether the measured process is unknown.
 func (b *bench) blind() bool { return b.isPeer() && b.peerPID == 0 }
 
-// progress tells whoever waits what was just measured.
+// progress prints what was just measured.
 func (b *bench) progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
 // startBoth starts both programs.
@@ -127,7 +127,7 @@ func (b *bench) startBoth(ctx context.Context) (running [2]*process, stop func()
 	return running, stop, nil
 }
 
-// alternate lets both programs take their turns in each round. Who begins changes, so that neither is always the one behind
+// alternate runs both programs in each round, in alternating order, so that neither always follows
 // the other.
 func alternate(rounds int, turn func(round, program int) error) error {
 	for round := range rounds {

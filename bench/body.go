@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// request has its members in the order in which Claude Code writes them; what routing needs stands at both ends.
+// request has its members in the order in which Claude Code writes them: what routing needs is at both ends.
 type request struct {
 	Model     string    `json:"model"`
 	Messages  []message `json:"messages"`
@@ -44,15 +44,15 @@ type metadata struct {
 	UserID string `json:"user_id"`
 }
 
-// The identities in a body are of a client that is logged in with an account that no gateway here has.
+// The identities in a body are those of a client whose account is not in any gateway's pool.
 const (
 	clientAccount = "11111111-1111-4111-8111-111111111111"
 	someSession   = "0b0e9f9c-54a5-4bb5-8c85-6cf2a3b2f7d5"
 )
 
-// The sizes in bytes of what is there before the conversation begins. The first turn of Claude Code 2.1.197 was seen to have
+// Sizes in bytes of what precedes the conversation. The first turn of Claude Code 2.1.197 was observed to have
 // 116.5 kB: 28 of system prompt, 81 of 24 tools, 7 of messages, with 2 180 quotes in all, of which 438 are escaped. How many
-// there are is what a scan of the body costs.
+// there are determines what a scan of the body costs.
 const (
 	systemSize = 28_000
 	toolsSize  = 80_000
@@ -60,7 +60,7 @@ const (
 	toolCount  = 20
 )
 
-// systemShare and toolsShare are the sizes in a body of some size. A small one is mostly its envelope.
+// systemShare and toolsShare return their sizes in a body of some size. A small body is mostly envelope.
 func systemShare(size int) int {
 	if size < firstTurn {
 		return size / 8
@@ -128,7 +128,7 @@ func encode(v any) []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic(err) // what a request consists of always encodes
+		panic(err) // requests always encode
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The bodies have the size that the report claims and are what a gateway expects of a coding session.
+// The bodies have the reported sizes and the shape of a coding session's requests.
 func TestRequestBody(t *testing.T) {
 	for _, size := range []int{2_000, 20_000, 115_000, 700_000} {
 		body := requestBody(size, true)
@@ -30,7 +30,7 @@ func TestRequestBody(t *testing.T) {
 	}
 }
 
-// checkLong checks what only a body has that is large enough for it.
+// checkLong checks what only a large body has.
 func checkLong(t *testing.T, body []byte, r request) {
 	t.Helper()
 	kinds := map[string]int{}
@@ -63,7 +63,7 @@ func checkLong(t *testing.T, body []byte, r request) {
 	if allNested < 5 {
 		t.Errorf("%d bytes: %d properties are nested", len(body), allNested)
 	}
-	// As measured of Claude Code's first turn; a file of code has as many.
+	// As measured in Claude Code's first turn; a file of code has as many.
 	if quotes := len(body) / bytes.Count(body, []byte(`"`)); quotes < 40 || quotes > 60 {
 		t.Errorf("%d bytes: a quote every %d bytes", len(body), quotes)
 	}

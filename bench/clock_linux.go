@@ -7,9 +7,9 @@ import (
 	"unsafe"
 )
 
-// cpuTime is the processor time, user and system, that a process has used. The clock that the kernel keeps for each process
+// cpuTime returns the processor time, user and system, that a process has used. The kernel's clock of a process
 // counts nanoseconds and includes threads that have ended; /proc/PID/stat counts steps of 10 ms, and the schedstat files
-// count the threads that are there.
+// count only threads that still exist.
 func cpuTime(pid int) (time.Duration, error) {
 	clock := ^pid<<3 | 2 // what clock_getcpuclockid(3) returns
 	var t syscall.Timespec

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// endpoint is where requests are sent.
+// endpoint is where requests are sent to.
 type endpoint struct {
 	addr    string   // host and port
 	prefix  string   // of the path
-	headers []header // instead of the usual ones of the same name
-	exact   bool     // an answer must have the length with which the upstream sent it
+	headers []header // replace the usual ones of the same names
+	exact   bool     // a response must have the length that the upstream sent
 }
 
 // header is sent unless its value is empty.
 type header struct{ name, value string }
 
-// headerFlag collects headers as they are given on the command line.
+// headerFlag collects the headers given on the command line.
 type headerFlag []header
 
 func (f *headerFlag) String() string { return "" }
@@ -32,17 +32,17 @@ func (f *headerFlag) Set(s string) error {
 	return nil
 }
 
-// kind is what all requests of a measurement have in common.
+// kind is what the requests of a measurement have in common.
 type kind struct {
-	body   []byte
-	answer answer
+	body     []byte
+	response response
 }
 
-// exchange is everything that goes over the wire for one request, and what must come back. The body consists of two parts
-// so that many sessions share the larger one.
+// exchange is the bytes of one request and the expected response. The body consists of two parts
+// so that many sessions can share the larger one.
 type exchange struct {
 	head, body, rest []byte
-	length           int64 // of the answer's body in bytes; negative: any
+	length           int64 // of the response's body in bytes; negative: any
 	stream           bool
 }
 
@@ -57,21 +57,21 @@ func exchanges(to endpoint, k kind, n int) []exchange {
 			body:   k.body[:at],
 			rest:   append([]byte(session), k.body[at+len(session):]...),
 			length: -1,
-			stream: k.answer.stream,
+			stream: k.response.stream,
 		}
 		if to.exact {
-			all[i].length = k.answer.size()
+			all[i].length = k.response.size()
 		}
 	}
 	return all
 }
 
-// sessionName is as long as someSession; neighbours have nothing in common where it varies.
+// sessionName returns a name as long as someSession. The names of neighboring sessions differ everywhere.
 func sessionName(i int) string {
 	return fmt.Sprintf("%08x%s", uint32(i+1)*0x9e3779b9, someSession[8:])
 }
 
-// head is the request's line and headers, which are those of Claude Code.
+// head returns the request line and headers of Claude Code.
 func (to endpoint) head(session string, length int) string {
 	headers := []header{
 		{"host", to.addr},
@@ -114,7 +114,7 @@ func set(headers *[]header, h header) {
 	*headers = append(*headers, h)
 }
 
-// judge refuses an answer that is not whole, or not the one that the upstream gave: n bytes that end as given.
+// judge returns an error if a response is truncated or not the one that the upstream sent: n bytes with the given end.
 func (e *exchange) judge(r *http.Response, n int64, end []byte) error {
 	whole := bytes.HasSuffix(bytes.TrimSpace(end), []byte("}"))
 	if e.stream {
@@ -122,11 +122,11 @@ func (e *exchange) judge(r *http.Response, n int64, end []byte) error {
 	}
 	switch {
 	case e.length >= 0 && n != e.length:
-		return fmt.Errorf("%w: %d bytes instead of %d", errAnswer, n, e.length)
+		return fmt.Errorf("%w: %d bytes instead of %d", errResponse, n, e.length)
 	case !whole && r.Header.Get("content-encoding") != "":
-		return fmt.Errorf("%w: encoded as %s, which cannot be read here", errAnswer, r.Header.Get("content-encoding"))
+		return fmt.Errorf("%w: encoded as %s, which cannot be read here", errResponse, r.Header.Get("content-encoding"))
 	case !whole:
-		return fmt.Errorf("%w: its %d bytes end with %q", errAnswer, n, end)
+		return fmt.Errorf("%w: its %d bytes end with %q", errResponse, n, end)
 	}
 	return nil
 }

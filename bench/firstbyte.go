@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// firstByteMeasurement measures the median time to the answer's first byte for requests of the given size in bytes, one
+// firstByteMeasurement measures the median time to the first byte of the response for requests of the given size in bytes, one
 // after the other on one connection, through both programs and to the upstream directly. What a program adds is the
-// difference to the latter.
+// difference from the latter.
 func firstByteMeasurement(name string, size int) measurement {
 	return measurement{name, func(ctx context.Context, b *bench, name string) error {
-		k := kind{requestBody(size, true), answer{stream: true}}
-		b.up.answer.Store(&k.answer)
+		k := kind{requestBody(size, true), response{stream: true}}
+		b.up.response.Store(&k.response)
 		through, direct, err := b.measureFirstByte(ctx, name, k)
 		if err != nil {
 			return err
@@ -24,7 +24,7 @@ func firstByteMeasurement(name string, size int) measurement {
 		}
 		b.report.add(compare(name+": added time to first byte, p50", milliseconds, added, b.goal(atMost(1.05))))
 		b.report.add(compare(name+": time to first byte, p50", milliseconds, through, goal{}))
-		b.report.note(fmt.Sprintf("%s: %s to the upstream without anything between.", name, milliseconds(median(direct))))
+		b.report.note(fmt.Sprintf("%s: %s directly to the upstream.", name, milliseconds(median(direct))))
 		return nil
 	}}
 }

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// rest is how long a program is left alone before its memory is read.
-const rest = 2 * time.Second
+// settle is how long a program is idle before its memory is read.
+const settle = 2 * time.Second
 
-// measureIdle reads the memory of each program at rest after its start; of a peer only its user knows what it did before.
+// measureIdle reads the memory of each program when it is idle after its start. A peer may have served requests before.
 func measureIdle(ctx context.Context, b *bench, name string) error {
 	if b.blind() {
 		return nil
@@ -23,7 +23,7 @@ func measureIdle(ctx context.Context, b *bench, name string) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(rest):
+	case <-time.After(settle):
 	}
 	var resident [2][]float64
 	for i, p := range running {

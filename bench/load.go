@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// patience is how long an answer may take before the measurement is given up.
-const patience = 30 * time.Second
+// timeout is how long a response may take before the measurement fails.
+const timeout = 30 * time.Second
 
-var errAnswer = errors.New("not the expected answer")
+var errResponse = errors.New("not the expected response")
 
-// connection speaks just enough HTTP to cost next to nothing beside what is measured.
+// connection implements just enough HTTP to cost almost nothing compared with what is measured.
 type connection struct {
 	net.Conn
-	answers *bufio.Reader
-	part    [4 << 10]byte
-	end     [64]byte // the last bytes of the answer
+	reader *bufio.Reader
+	part   [4 << 10]byte
+	end    [64]byte // the last bytes of the response
 }
 
 func dial(ctx context.Context, addr string) (*connection, error) {
@@ -31,35 +31,35 @@ func dial(ctx context.Context, addr string) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{Conn: c, answers: bufio.NewReaderSize(c, 4<<10)}, nil
+	return &connection{Conn: c, reader: bufio.NewReaderSize(c, 4<<10)}, nil
 }
 
-// do sends one request and reads the whole answer. It returns the time of the answer's first byte.
+// do sends one request and reads the whole response. It returns the time of the response's first byte.
 func (c *connection) do(e *exchange) (firstByte time.Time, err error) {
 	parts := net.Buffers{e.head, e.body, e.rest}
 	if _, err := parts.WriteTo(c.Conn); err != nil {
 		return firstByte, err
 	}
-	if _, err := c.answers.Peek(1); err != nil {
+	if _, err := c.reader.Peek(1); err != nil {
 		return firstByte, err
 	}
 	firstByte = time.Now()
-	answer, err := http.ReadResponse(c.answers, nil)
+	response, err := http.ReadResponse(c.reader, nil)
 	if err != nil {
 		return firstByte, err
 	}
-	if answer.StatusCode != http.StatusOK {
-		why, _ := io.ReadAll(io.LimitReader(answer.Body, 300)) // what there is of it
-		return firstByte, fmt.Errorf("%w: status %d: %s", errAnswer, answer.StatusCode, why)
+	if response.StatusCode != http.StatusOK {
+		why, _ := io.ReadAll(io.LimitReader(response.Body, 300)) // as far as it can be read
+		return firstByte, fmt.Errorf("%w: status %d: %s", errResponse, response.StatusCode, why)
 	}
-	n, err := c.drain(answer.Body)
+	n, err := c.drain(response.Body)
 	if err != nil {
 		return firstByte, err
 	}
-	return firstByte, e.judge(answer, n, c.end[:])
+	return firstByte, e.judge(response, n, c.end[:])
 }
 
-// drain reads to the end and keeps the last bytes.
+// drain reads to the end and stores the last bytes.
 func (c *connection) drain(r io.Reader) (total int64, err error) {
 	clear(c.end[:])
 	for {
@@ -77,13 +77,13 @@ func (c *connection) drain(r io.Reader) (total int64, err error) {
 	}
 }
 
-// load is a number of open connections, each with a session of its own that sends one request after the other.
+// load is a number of open connections, each with its own session that sends one request after another.
 type load struct {
 	connections []*connection
 	exchanges   []exchange
 }
 
-// openLoad opens the connections and sends requests for a while, so that what follows finds everything open and warm.
+// openLoad opens the connections and sends requests until everything is open and warm.
 func openLoad(ctx context.Context, to endpoint, k kind, inFlight int) (*load, error) {
 	l := &load{exchanges: exchanges(to, k, inFlight)}
 	for range inFlight {
@@ -107,7 +107,7 @@ func (l *load) close() {
 	}
 }
 
-// run sends requests until the time is up. It returns the time to the first byte of each answer.
+// run sends requests for some time. It returns the time to the first byte of each response.
 func (l *load) run(ctx context.Context, length time.Duration) ([]time.Duration, error) {
 	var (
 		wg     sync.WaitGroup
@@ -118,7 +118,7 @@ func (l *load) run(ctx context.Context, length time.Duration) ([]time.Duration, 
 	defer context.AfterFunc(ctx, l.close)()
 	for i, c := range l.connections {
 		wg.Go(func() {
-			if errs[i] = c.SetDeadline(finish.Add(patience)); errs[i] != nil {
+			if errs[i] = c.SetDeadline(finish.Add(timeout)); errs[i] != nil {
 				return
 			}
 			for start := time.Now(); start.Before(finish); start = time.Now() {
@@ -147,8 +147,8 @@ func firstOf(errs []error) error {
 	return nil
 }
 
-// streams sends each exchange on a connection of its own, spread over the ramp. It returns how many answers were lost,
-// with the error of one of them. Each must arrive within the time given from the beginning of its request.
+// streams sends each exchange on its own connection, spread over the ramp. It returns how many responses were lost,
+// and the error of one of them. Each must arrive within some time from the beginning of its request.
 func streams(ctx context.Context, addr string, ramp, within time.Duration, all []exchange) (lost int, why error) {
 	var wg sync.WaitGroup
 	errs := make([]error, len(all))

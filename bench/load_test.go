@@ -23,7 +23,7 @@ func upstreamForTest(t *testing.T) *upstream {
 	return up
 }
 
-// throughBare serves the bare proxy in front of an upstream and returns its endpoint.
+// throughBare starts the bare proxy in front of an upstream and returns its endpoint.
 func throughBare(t *testing.T, up *upstream) endpoint {
 	t.Helper()
 	addr, err := freeAddress()
@@ -45,15 +45,15 @@ func throughBare(t *testing.T, up *upstream) endpoint {
 	return endpoint{addr: addr, exact: true}
 }
 
-// Every kind of answer is what the load expects, through a proxy and without, and no connection is opened while the load
+// Every kind of response is what the load expects, with and without a proxy, and no connection is opened while the load
 // runs.
 func TestLoad(t *testing.T) {
 	up := upstreamForTest(t)
 	for _, to := range []endpoint{{addr: up.addr, exact: true}, throughBare(t, up)} {
 		for _, stream := range []bool{false, true} {
-			k := kind{requestBody(20_000, stream), answer{stream: stream}}
-			for _, answer := range []*answer{&k.answer, {asAsked: true}} {
-				up.answer.Store(answer)
+			k := kind{requestBody(20_000, stream), response{stream: stream}}
+			for _, response := range []*response{&k.response, {asRequested: true}} {
+				up.response.Store(response)
 				l, err := openLoad(t.Context(), to, k, 2)
 				if err != nil {
 					t.Fatal(err)
@@ -62,7 +62,7 @@ func TestLoad(t *testing.T) {
 				took, err := l.run(t.Context(), 20*time.Millisecond)
 				l.close()
 				if opened := up.dialed.Load() - before; err != nil || len(took) < 2 || opened > 0 {
-					t.Errorf("%d answers, %d connections opened, %v", len(took), opened, err)
+					t.Errorf("%d responses, %d connections opened, %v", len(took), opened, err)
 				}
 			}
 		}
@@ -71,22 +71,22 @@ func TestLoad(t *testing.T) {
 
 func TestStreams(t *testing.T) {
 	up := upstreamForTest(t)
-	k := kind{requestBody(2_000, true), answer{stream: true, events: 20, pace: 5 * time.Millisecond}}
-	up.answer.Store(&k.answer)
+	k := kind{requestBody(2_000, true), response{stream: true, events: 20, pace: 5 * time.Millisecond}}
+	up.response.Store(&k.response)
 	to := throughBare(t, up)
-	lost, why := streams(t.Context(), to.addr, 10*time.Millisecond, patience, exchanges(to, k, 10))
+	lost, why := streams(t.Context(), to.addr, 10*time.Millisecond, timeout, exchanges(to, k, 10))
 	if lost != 0 || why != nil || up.peak.Load() != 10 {
 		t.Errorf("%d lost, %v, %d at once", lost, why, up.peak.Load())
 	}
 	to.addr = up.addr
-	up.answer.Store(&answer{stream: true, events: 19, pace: time.Millisecond})
-	lost, why = streams(t.Context(), to.addr, 0, patience, exchanges(to, k, 3))
-	if lost != 3 || !errors.Is(why, errAnswer) {
+	up.response.Store(&response{stream: true, events: 19, pace: time.Millisecond})
+	lost, why = streams(t.Context(), to.addr, 0, timeout, exchanges(to, k, 3))
+	if lost != 3 || !errors.Is(why, errResponse) {
 		t.Errorf("a missing event: %d lost, %v", lost, why)
 	}
 }
 
-// Whatever is not the whole answer stops the measurement.
+// A response that is not complete ends the measurement.
 func TestLoadRefuses(t *testing.T) {
 	whole := func(s string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, s) }
@@ -97,9 +97,9 @@ func TestLoadRefuses(t *testing.T) {
 	}
 	spaced := strings.ReplaceAll(shortStream, `":"`, `": "`)
 	for name, c := range map[string]struct {
-		answer        http.HandlerFunc
+		response      http.HandlerFunc
 		stream, exact bool
-		refused       string // what the error says; empty: it is taken
+		rejected      string // part of the error; empty: none
 	}{
 		"as sent":                   {whole(shortStream), true, true, ""},
 		"as sent, JSON":             {whole(wholeMessage), false, true, ""},
@@ -118,11 +118,11 @@ func TestLoadRefuses(t *testing.T) {
 		"an error in the stream":    {whole(streamHead + "event: error\ndata: {\"type\":\"error\"}\n\n"), true, false, "end with"},
 		"the end before other text": {whole(shortStream + strings.Repeat("x", 100)), true, false, "end with"},
 	} {
-		server := httptest.NewServer(c.answer)
+		server := httptest.NewServer(c.response)
 		to := endpoint{addr: server.Listener.Addr().String(), exact: c.exact}
-		_, err := openLoad(t.Context(), to, kind{requestBody(2_000, c.stream), answer{stream: c.stream}}, 1)
-		if c.refused == "" && err != nil || c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused)) {
-			t.Errorf("%s: %v, want %q", name, err, c.refused)
+		_, err := openLoad(t.Context(), to, kind{requestBody(2_000, c.stream), response{stream: c.stream}}, 1)
+		if c.rejected == "" && err != nil || c.rejected != "" && (err == nil || !strings.Contains(err.Error(), c.rejected)) {
+			t.Errorf("%s: %v, want %q", name, err, c.rejected)
 		}
 		server.CloseClientConnections()
 		server.Close()
@@ -130,7 +130,7 @@ func TestLoadRefuses(t *testing.T) {
 }
 
 func TestExchanges(t *testing.T) {
-	k := kind{requestBody(2_000, true), answer{stream: true}}
+	k := kind{requestBody(2_000, true), response{stream: true}}
 	to := endpoint{addr: "127.0.0.1:1", prefix: "/base", headers: []header{{"Authorization", ""}, {"X-App", "other"}, {"x-api-key", "key"}}}
 	sessions := map[string]bool{}
 	for _, e := range exchanges(to, k, 100) {

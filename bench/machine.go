@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// head tells where, when, of what and how it is measured.
+// head returns where, when and how the measurement was made, and of what.
 func head(ctx context.Context, o options) ([]string, error) {
 	versions := "bare proxy: " + runtime.Version()
 	if o.shunt != "" {
@@ -26,7 +26,7 @@ func head(ctx context.Context, o options) ([]string, error) {
 		"Versions: " + versions,
 		"Command: `" + command(os.Args[1:]) + "` in `bench/`",
 		"When: " + time.Now().UTC().Format("2006-01-02 15:04 UTC"),
-		fmt.Sprintf("Rounds: %d of %v a program, %d for the streams; the ratio is the median of the rounds' ratios", o.rounds, o.length, o.streamRounds),
+		fmt.Sprintf("Rounds: %d of %v per program, %d for the streams; the ratio is the median of the rounds' ratios", o.rounds, o.length, o.streamRounds),
 	}, nil
 }
 
@@ -44,7 +44,7 @@ func machine() string {
 	return fmt.Sprintf("%s, %d cores, %s", cpu, runtime.NumCPU(), kernel)
 }
 
-// shuntVersion is what the binary says of itself, and the commit that it was built from if that is in it.
+// shuntVersion returns the version that the binary prints, and the commit that it was built from if it is known.
 func shuntVersion(ctx context.Context, path string) (string, error) {
 	said, err := exec.CommandContext(ctx, path, "version").Output()
 	if err != nil {
@@ -68,7 +68,7 @@ func shuntVersion(ctx context.Context, path string) (string, error) {
 	return version, nil
 }
 
-// command is how the run was asked for, without the values of headers, which may be keys.
+// command returns the command line without the values of headers, which may be keys.
 func command(args []string) string {
 	words := []string{"go run ."}
 	for i, arg := range args {

@@ -1,9 +1,8 @@
-// Command bench measures what a hop through shunt costs, beside a bare httputil.ReverseProxy on the same machine in the
-// same run. It prints numbers and whether they meet their targets; its exit code tells only whether it could measure.
+// Command bench measures what shunt costs per request, compared with a bare httputil.ReverseProxy on the same machine in the
+// same run. It prints numbers and whether they meet their targets; its exit code reports only whether it could measure.
 //
-// Three parties, in processes of their own where it matters: this one sends the load and answers as the upstream; shunt
-// and the bare proxy run as separate processes between the two and take turns, so that a slow minute of the machine hits
-// both. README.md says how to read what it prints.
+// This process sends the load and is the upstream. Shunt and the bare proxy run between the two, as separate processes that
+// take turns, so that a slow minute of the machine affects both. README.md explains the output.
 //
 //	bench -shunt PATH [-only REGEXP] [-for 3s] [-rounds 5] [-stream-rounds 3] [-results FILE]
 //	bench -peer URL [-peer-pid PID] [-header 'name: value']... -upstream-listen ADDRESS
@@ -25,15 +24,15 @@ type options struct {
 	shunt          string // the binary under test
 	peer           string // instead of it, the base URL of another gateway
 	peerPID        int
-	headers        headerFlag // instead of, or besides, the usual ones
+	headers        headerFlag // added to the usual ones, or replacing them
 	upstreamListen string
-	only           *regexp.Regexp // the measurements to take; nil: all
+	only           *regexp.Regexp // which measurements to take; nil: all
 	length         time.Duration  // of one measurement
 	rounds         int
 	streamRounds   int
 	logLevel       string // of shunt
-	log            string // the file that its log is appended to; empty: a temporary one
-	results        string // the file that the report is written to; empty: none
+	log            string // file to append its log to; empty: a temporary one
+	results        string // file to write the report to; empty: none
 }
 
 func main() {
@@ -41,9 +40,9 @@ func main() {
 	bare := flag.String("bare", "", "serve as the bare proxy in front of `URL`")
 	listen := flag.String("listen", "", "`address` of the bare proxy")
 	flag.StringVar(&o.shunt, "shunt", "", "`path` of the shunt binary")
-	flag.StringVar(&o.peer, "peer", "", "base `URL` of another gateway, which runs already and has the upstream here as its own")
+	flag.StringVar(&o.peer, "peer", "", "base `URL` of another gateway, already running, whose upstream is this program")
 	flag.IntVar(&o.peerPID, "peer-pid", 0, "`pid` of that gateway, for its processor time and memory together with its children's")
-	flag.Var(&o.headers, "header", "a `'name: value'` for each request, instead of the usual one of that name; an empty value leaves it out; repeatable")
+	flag.Var(&o.headers, "header", "a `'name: value'` for each request, replacing the usual one of that name; an empty value removes it; repeatable")
 	flag.StringVar(&o.upstreamListen, "upstream-listen", "127.0.0.1:0", "`address` of the upstream; without -shunt and -peer it serves until it is interrupted")
 	flag.Func("only", "take only the measurements whose name matches the `regexp`", func(s string) (err error) {
 		o.only, err = regexp.Compile(s)
@@ -53,8 +52,8 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 5, "measurements of each kind and program")
 	flag.IntVar(&o.streamRounds, "stream-rounds", 3, "the same for the streams")
 	flag.StringVar(&o.logLevel, "log-level", "info", "log `level` of shunt")
-	flag.StringVar(&o.log, "log", "", "`file` that the log of shunt is kept in")
-	flag.StringVar(&o.results, "results", "", "`file` that the report is written to as well")
+	flag.StringVar(&o.log, "log", "", "`file` to append the log of shunt to")
+	flag.StringVar(&o.results, "results", "", "`file` to write the report to as well")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -76,21 +75,21 @@ func start(ctx context.Context, o options) error {
 	case o.shunt != "" && o.peer != "":
 		return errors.New("-shunt or -peer, not both")
 	case o.rounds < 1 || o.streamRounds < 1 || o.length <= 0:
-		return errors.New("-rounds, -stream-rounds and -for must be more than nothing")
+		return errors.New("-rounds, -stream-rounds and -for must be positive")
 	case o.shunt == "" && o.peer == "":
 		return serveUpstream(ctx, o.upstreamListen)
 	}
 	return (&bench{options: o}).run(ctx)
 }
 
-// serveUpstream is for setting up another gateway: it answers as requests ask until it is interrupted.
+// serveUpstream serves the upstream alone until it is interrupted, for setting up another gateway.
 func serveUpstream(ctx context.Context, addr string) error {
 	up, err := startUpstream(addr)
 	if err != nil {
 		return err
 	}
 	defer up.server.Close()
-	fmt.Printf("the upstream answers at %s, POST /v1/messages; interrupt to end it\n", up.url)
+	fmt.Printf("the upstream serves %s, POST /v1/messages; interrupt to stop it\n", up.url)
 	<-ctx.Done()
 	return nil
 }

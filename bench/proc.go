@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// The lines of /proc/PID/status that are read.
+// Lines of /proc/PID/status.
 const (
 	residentMemory = "VmRSS"
 	peakMemory     = "VmHWM"
 )
 
-// memory is what a process has, or had at most, of resident memory, in bytes.
+// memory returns the current or peak resident memory of a process in bytes.
 func memory(pid int, which string) (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -44,12 +44,12 @@ func parseMemory(status, which string) (int64, error) {
 	return 0, fmt.Errorf("no %s in its status", which)
 }
 
-// forgetPeak lets a process's peak memory begin anew at what it has at present.
+// forgetPeak resets a process's peak memory to its current memory.
 func forgetPeak(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }
 
-// family is a process and all that descend from it.
+// family returns a process and all its descendants.
 func family(pid int) ([]int, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -59,7 +59,7 @@ func family(pid int) ([]int, error) {
 	for _, file := range files {
 		stat, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has ended meanwhile
+			continue // it has exited
 		}
 		child, parent, err := parseStat(stat)
 		if err != nil {
@@ -74,8 +74,8 @@ func family(pid int) ([]int, error) {
 	return all, nil
 }
 
-// parseStat takes a process's id and its parent's from its stat file: the first field, and the second one behind the name,
-// which stands in parentheses and may contain anything.
+// parseStat returns a process's id and its parent's from its stat file: the first field, and the second one after the name,
+// which is in parentheses and may contain anything.
 func parseStat(stat []byte) (pid, parent int, err error) {
 	id, _, _ := bytes.Cut(stat, []byte(" "))
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])

@@ -35,7 +35,7 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
-// What is read of a process agrees with what this one knows of itself.
+// What is read about a process agrees with what this process knows about itself.
 func TestOwnProcess(t *testing.T) {
 	self := os.Getpid()
 	for start := time.Now(); time.Since(start) < 50*time.Millisecond; {

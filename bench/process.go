@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// process is a running program that requests are sent to.
+// process is a running program that receives requests.
 type process struct {
 	endpoint
-	pid    int                   // 0: unknown, so that neither its processor time nor its memory can be told
-	family func() ([]int, error) // the processes that count, by their ids
-	cmd    *exec.Cmd             // nil: it was there before and stays
-	exited chan struct{}         // closed when it has ended
-	clean  func()                // once it has ended
+	pid    int                   // 0: unknown, and so are its processor time and memory
+	family func() ([]int, error) // the ids of the processes to count
+	cmd    *exec.Cmd             // nil: it is not ours to stop
+	exited chan struct{}         // closed when it has exited
+	clean  func()                // called after it has exited
 }
 
 // launch starts a command and waits until it accepts connections.
@@ -32,7 +32,7 @@ func launch(ctx context.Context, e endpoint, cmd *exec.Cmd, clean func()) (*proc
 		family: func() ([]int, error) { return []int{pid}, nil },
 	}
 	go func() {
-		_ = p.cmd.Wait() // the process's state tells
+		_ = p.cmd.Wait() // see the process's state
 		close(p.exited)
 	}()
 	if err := p.ready(ctx); err != nil {
@@ -47,7 +47,7 @@ func (p *process) stop() {
 	if p.cmd == nil {
 		return
 	}
-	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may be gone already
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have exited already
 	select {
 	case <-p.exited:
 	case <-time.After(5 * time.Second):
@@ -57,26 +57,26 @@ func (p *process) stop() {
 	p.clean()
 }
 
-// blame adds to an error of the load that the process has ended, if that is why.
+// blame adds to an error of the load that the process has exited, if it has.
 func (p *process) blame(err error) error {
 	if err == nil || p.cmd == nil {
 		return err
 	}
 	select {
 	case <-p.exited:
-		return fmt.Errorf("%s ended: %v: %w%s", p.cmd, p.cmd.ProcessState, err, p.lastWords())
-	case <-time.After(200 * time.Millisecond): // in which an end would show
+		return fmt.Errorf("%s exited: %v: %w%s", p.cmd, p.cmd.ProcessState, err, p.logTail())
+	case <-time.After(200 * time.Millisecond): // enough to notice an exit
 		return err
 	}
 }
 
-// lastWords is the end of what the process logged to a file, if it did.
-func (p *process) lastWords() string {
+// logTail returns the end of the process's log, if it is in a file.
+func (p *process) logTail() string {
 	log, ok := p.cmd.Stderr.(*os.File)
 	if !ok || log == os.Stderr {
 		return ""
 	}
-	text, _ := os.ReadFile(log.Name()) // what there is of it
+	text, _ := os.ReadFile(log.Name()) // as far as it can be read
 	return "\n" + string(text[max(len(text)-1000, 0):])
 }
 
@@ -99,12 +99,12 @@ func (p *process) ready(ctx context.Context) error {
 	}
 }
 
-// cpu is the processor time that the process and its descendants have used; of an unknown process it is 0.
+// cpu returns the processor time that the process and its descendants have used; 0 if the process is unknown.
 func (p *process) cpu() (time.Duration, error) {
 	return sum(p, cpuTime)
 }
 
-// memory is resident memory in bytes, present or peak, of the process and its descendants together.
+// memory returns the current or peak resident memory in bytes of the process and its descendants together.
 func (p *process) memory(which string) (int64, error) {
 	return sum(p, func(pid int) (int64, error) { return memory(pid, which) })
 }

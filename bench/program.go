@@ -15,13 +15,13 @@ import (
 	"syscall"
 )
 
-// program is one of the two that are compared.
+// program is one of the two programs that are compared.
 type program struct {
 	name  string
 	start func(context.Context) (*process, error)
 }
 
-// bareProgram is this program in its other role.
+// bareProgram is this program as the bare proxy.
 func bareProgram(upstream string, headers []header) program {
 	return program{"bare", func(ctx context.Context) (*process, error) {
 		self, err := os.Executable()
@@ -40,8 +40,8 @@ func bareProgram(upstream string, headers []header) program {
 
 const poolSize = 20
 
-// shuntConfig is a pool of accounts whose identity is known, with a plan, the admin interface and the request log. All
-// else is as it is by default, but for the limit on concurrent requests, which is off.
+// shuntConfig returns a configuration with a pool of accounts whose identity is known, thresholds, the admin interface and the
+// request log. Everything else has its default, except that the limit on concurrent requests is off.
 func shuntConfig(addr, upstream, logLevel, requestLog string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[server]\nbind = %q\nmax_concurrent_requests = 0\n", addr)
@@ -57,8 +57,8 @@ func shuntConfig(addr, upstream, logLevel, requestLog string) string {
 func accountToken(i int) string { return fmt.Sprintf("bench-token-%02d", i) }
 func accountUUID(i int) string  { return fmt.Sprintf("22222222-2222-4222-8222-2222222222%02d", i) }
 
-// shuntProgram runs shunt as its users do. What it writes goes to files of a temporary directory, which is removed with the
-// process; the log can be kept.
+// shuntProgram runs shunt as its users do. It writes to a temporary directory, which is removed after the
+// process has exited; the log can be kept.
 func shuntProgram(o options, upstream string) program {
 	return program{"shunt", func(ctx context.Context) (*process, error) {
 		addr, err := freeAddress()
@@ -104,14 +104,14 @@ func shuntCommand(ctx context.Context, o options, config, dir string) (*exec.Cmd
 	return cmd, nil
 }
 
-// peerProgram is a gateway that somebody has started: it is the same process each time.
+// peerProgram is a gateway that is already running: it is the same process each time.
 func peerProgram(o options) (program, error) {
 	u, err := url.Parse(o.peer)
 	if err != nil {
 		return program{}, err
 	}
 	if u.Scheme != "http" || u.Port() == "" {
-		return program{}, fmt.Errorf("-peer %s: want http://HOST:PORT, perhaps with a path", o.peer)
+		return program{}, fmt.Errorf("-peer %s: want http://HOST:PORT, optionally with a path", o.peer)
 	}
 	e := endpoint{addr: u.Host, prefix: strings.TrimSuffix(u.Path, "/"), headers: o.headers}
 	return program{"peer", func(context.Context) (*process, error) {
@@ -119,7 +119,7 @@ func peerProgram(o options) (program, error) {
 	}}, nil
 }
 
-// freeAddress finds a port below those that the system hands out, so that no connection takes it before its server does.
+// freeAddress returns a port below those that the system assigns, so that no connection takes it before its server does.
 func freeAddress() (string, error) {
 	for {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000)))

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// report is what a run prints, which is Markdown.
+// report is the output of a run, in Markdown.
 type report struct {
-	name  string   // of the program that is measured
+	name  string   // of the measured program
 	head  []string // where and how it was measured
 	rows  []row
 	notes []string
@@ -21,7 +21,7 @@ func (r *report) note(note string) { r.notes = append(r.notes, note) }
 
 func (r *report) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s beside a bare reverse proxy\n\n", r.name)
+	fmt.Fprintf(&b, "# %s compared with a bare reverse proxy\n\n", r.name)
 	list(&b, r.head)
 	b.WriteByte('\n')
 	table(&b, r.lines())
@@ -33,7 +33,7 @@ func (r *report) markdown() string {
 }
 
 func (r *report) lines() [][]string {
-	lines := [][]string{{"work", "bare", r.name, "ratio", "smallest–largest", "target", "met"}}
+	lines := [][]string{{"measurement", "bare", r.name, "ratio", "smallest–largest", "target", "met"}}
 	for _, row := range r.rows {
 		lines = append(lines, []string{row.work, row.bare, row.measured, row.ratio, row.span, row.target, row.met})
 	}
@@ -46,7 +46,7 @@ func list(b *strings.Builder, items []string) {
 	}
 }
 
-// table writes a table whose source is aligned, too. All columns but the first are aligned to the right.
+// table writes a table with an aligned source. All columns except the first are aligned to the right.
 func table(b *strings.Builder, lines [][]string) {
 	widths := make([]int, len(lines[0]))
 	for _, line := range lines {
@@ -77,13 +77,13 @@ func table(b *strings.Builder, lines [][]string) {
 	}
 }
 
-// writeWhole writes a file whole or not at all.
-func writeWhole(path, text string) error {
+// writeFile writes a file atomically.
+func writeFile(path, text string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // where it was not renamed
+	defer os.Remove(f.Name()) // if it was not renamed
 	_, err = f.WriteString(text)
 	if err == nil {
 		err = f.Chmod(0o644)

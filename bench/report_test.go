@@ -14,17 +14,17 @@ func TestReport(t *testing.T) {
 	r.add(alone("binary", megabytes, 26e6, below(25e6, megabytes)))
 	r.add(compare("first byte", milliseconds, [2][]float64{{1e-3}, {2e-3}}, goal{}))
 	r.note("one\nmore")
-	const want = `# shunt beside a bare reverse proxy
+	const want = `# shunt compared with a bare reverse proxy
 
 - Machine: one
 
-| work       |     bare |    shunt | ratio | smallest–largest |    target | met |
-|------------|---------:|---------:|------:|-----------------:|----------:|----:|
-| requests   |  50.0 µs |  55.0 µs | 1.000 |      0.950–1.100 |    ≤ 1.00 | yes |
-| memory     |   8.0 MB |  24.0 MB | 3.000 |                – | ≤ 25.0 MB | yes |
-| lost       |        0 |        3 |     – |                – |         0 |  no |
-| binary     |        – |  26.0 MB |     – |                – | ≤ 25.0 MB |  no |
-| first byte | 1.000 ms | 2.000 ms | 2.000 |                – |         – |   – |
+| measurement |     bare |    shunt | ratio | smallest–largest |    target | met |
+|-------------|---------:|---------:|------:|-----------------:|----------:|----:|
+| requests    |  50.0 µs |  55.0 µs | 1.000 |      0.950–1.100 |    ≤ 1.00 | yes |
+| memory      |   8.0 MB |  24.0 MB | 3.000 |                – | ≤ 25.0 MB | yes |
+| lost        |        0 |        3 |     – |                – |         0 |  no |
+| binary      |        – |  26.0 MB |     – |                – | ≤ 25.0 MB |  no |
+| first byte  | 1.000 ms | 2.000 ms | 2.000 |                – |         – |   – |
 
 - one more
 `
@@ -37,7 +37,7 @@ func TestWriteWhole(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "RESULTS.md")
 	for _, text := range []string{"a longer one", "short"} {
-		if err := writeWhole(path, text); err != nil {
+		if err := writeFile(path, text); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(path); string(got) != text || err != nil {
@@ -47,7 +47,7 @@ func TestWriteWhole(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "taken"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeWhole(filepath.Join(dir, "taken"), "text"); err == nil {
+	if err := writeFile(filepath.Join(dir, "taken"), "text"); err == nil {
 		t.Error("a folder was overwritten")
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 2 {

@@ -9,21 +9,21 @@ import (
 func requestMeasurement(name string, size int, stream bool, inFlight int, g goal) measurement {
 	return measurement{name, func(ctx context.Context, b *bench, name string) error {
 		if b.blind() {
-			b.report.note(name + ": left out, because the peer's process is not known (-peer-pid).")
+			b.report.note(name + ": not measured, because the peer's process is not known (-peer-pid).")
 			return nil
 		}
-		cost, err := b.measureRequests(ctx, name, kind{requestBody(size, stream), answer{stream: stream}}, inFlight)
+		cost, err := b.measureRequests(ctx, name, kind{requestBody(size, stream), response{stream: stream}}, inFlight)
 		if err != nil {
 			return err
 		}
-		b.report.add(compare(name+": CPU a request", microseconds, cost, b.goal(g)))
+		b.report.add(compare(name+": CPU per request", microseconds, cost, b.goal(g)))
 		return nil
 	}}
 }
 
-// measureRequests returns the seconds of processor time a request, by program and round.
+// measureRequests returns the seconds of processor time per request, by program and round.
 func (b *bench) measureRequests(ctx context.Context, name string, k kind, inFlight int) (cost [2][]float64, err error) {
-	b.up.answer.Store(&k.answer)
+	b.up.response.Store(&k.response)
 	running, stop, err := b.startBoth(ctx)
 	if err != nil {
 		return cost, err
@@ -45,7 +45,7 @@ func (b *bench) measureRequests(ctx context.Context, name string, k kind, inFlig
 		}
 		dialed[i] += b.up.dialed.Load() - before
 		cost[i] = append(cost[i], used/float64(n))
-		b.progress("%s, round %d, %s: %.1f µs of CPU a request, %.0f requests/s", name, round+1, b.programs[i].name, used/float64(n)*1e6, float64(n)/b.length.Seconds())
+		b.progress("%s, round %d, %s: %.1f µs of CPU per request, %.0f requests/s", name, round+1, b.programs[i].name, used/float64(n)*1e6, float64(n)/b.length.Seconds())
 		return nil
 	})
 	for i, n := range dialed {

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// row is one line of the table, in words.
+// row is one row of the table, as text.
 type row struct{ work, bare, measured, ratio, span, target, met string }
 
-// none stands where there is nothing to say.
+// none is the text of an empty cell.
 const none = "–"
 
-// goal is what a row is held to: its ratio or its value is at most so much. The zero goal is none.
+// goal is the target of a row: the most that its ratio or its value may be. The zero goal is no target.
 type goal struct {
 	text    string
 	ofRatio bool
@@ -26,7 +26,7 @@ func below(most float64, unit func(float64) string) goal {
 
 func noneAtAll() goal { return goal{"0", false, 0} }
 
-// goal is g for shunt. Peers have no goals.
+// goal returns g for shunt. Peers have no goals.
 func (b *bench) goal(g goal) goal {
 	if b.isPeer() {
 		return goal{}
@@ -48,7 +48,7 @@ func (r *row) judge(g goal, value, ratio float64) {
 	}
 }
 
-// compare makes a row of what both programs needed in each round.
+// compare returns a row that compares the values of both programs in each round.
 func compare(work string, unit func(float64) string, values [2][]float64, g goal) row {
 	all := ratios(values[1], values[0])
 	ratio := median(all)
@@ -63,14 +63,14 @@ func compare(work string, unit func(float64) string, values [2][]float64, g goal
 	return r
 }
 
-// worst makes a row of counts, of which there should be none.
+// worst returns a row of counts of failures.
 func worst(work string, counts [2]int, g goal) row {
 	r := row{work: work, bare: fmt.Sprint(counts[0]), measured: fmt.Sprint(counts[1]), ratio: none, span: none}
 	r.judge(g, float64(counts[1]), 0)
 	return r
 }
 
-// alone makes a row of something that the bare proxy has no match for.
+// alone returns a row of a value that the bare proxy does not have.
 func alone(work string, unit func(float64) string, value float64, g goal) row {
 	r := row{work: work, bare: none, measured: unit(value), ratio: none, span: none}
 	r.judge(g, value, 0)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// median of no values is 0.
+// median returns the median, 0 of no values.
 func median(values []float64) float64 {
 	n := len(values)
 	if n == 0 {
@@ -15,7 +15,7 @@ func median(values []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// ratios relates each round of a to the one of b that was measured beside it.
+// ratios divides the value of each round in a by that in b.
 func ratios(a, b []float64) []float64 {
 	r := make([]float64, len(a))
 	for i := range a {
@@ -24,7 +24,7 @@ func ratios(a, b []float64) []float64 {
 	return r
 }
 
-// p50 is in seconds; it sorts what it is given. Of nothing it is 0.
+// p50 returns the median in seconds, 0 of no values. It sorts d.
 func p50(d []time.Duration) float64 {
 	if len(d) == 0 {
 		return 0

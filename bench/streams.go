@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// All streams are open together: they are opened during the ramp and take ten times as long. At this pace two cores are
-// busy but not full; on a machine that is full, events pile up and travel together, and cost less each.
+// All streams are open at the same time: they are opened during the ramp and take ten times as long. At this pace two cores are
+// busy but not saturated; on a saturated machine, events accumulate, are sent together and cost less each.
 const (
 	streamCount  = 2_000
 	streamEvents = 200
@@ -16,18 +16,18 @@ const (
 	streamRamp   = 2 * time.Second
 )
 
-// streamSample is what the streams cost: seconds of processor time an event, and bytes of memory at the peak.
+// streamSample is the cost of the streams: seconds of processor time per event, and bytes of peak memory.
 type streamSample struct {
 	cpu, memory float64
 	lost        int
-	open        int64 // the most at once
-	why         error // one was lost
+	open        int64 // the most at the same time
+	why         error // the error of one that was lost
 }
 
-// measureStreams starts both programs anew for each round.
+// measureStreams starts both programs again for each round.
 func measureStreams(ctx context.Context, b *bench, name string) error {
-	k := kind{requestBody(streamBody, true), answer{stream: true, events: streamEvents, pace: streamPace}}
-	b.up.answer.Store(&k.answer)
+	k := kind{requestBody(streamBody, true), response{stream: true, events: streamEvents, pace: streamPace}}
+	b.up.response.Store(&k.response)
 	var cpu, memory [2][]float64
 	var lost [2]int
 	open := int64(streamCount)
@@ -41,7 +41,7 @@ func measureStreams(ctx context.Context, b *bench, name string) error {
 		memory[i] = append(memory[i], s.memory)
 		lost[i] = max(lost[i], s.lost)
 		open = min(open, s.open)
-		b.progress("%s, round %d, %s: %d open at once, %d lost, %.1f µs of CPU an event, %.1f MB at the peak", name, round+1, who, s.open, s.lost, s.cpu*1e6, s.memory/1e6)
+		b.progress("%s, round %d, %s: %d open at once, %d lost, %.1f µs of CPU per event, %.1f MB at the peak", name, round+1, who, s.open, s.lost, s.cpu*1e6, s.memory/1e6)
 		if s.why != nil {
 			b.report.note(fmt.Sprintf("%s, round %d: %s lost %d, one by: %v", name, round+1, who, s.lost, s.why))
 		}
@@ -51,11 +51,11 @@ func measureStreams(ctx context.Context, b *bench, name string) error {
 		return err
 	}
 	if !b.blind() {
-		b.report.add(compare(name+": CPU an event", microseconds, cpu, b.goal(atMost(1))))
+		b.report.add(compare(name+": CPU per event", microseconds, cpu, b.goal(atMost(1))))
 		b.report.add(compare(name+": peak memory", megabytes, memory, b.goal(atMost(0.95))))
 	}
 	b.report.add(worst(name+": lost", lost, b.goal(noneAtAll())))
-	b.report.note(fmt.Sprintf("%s: at least %d were open at once in each round, each with a request of %d kB and an event every %v. Lost is the worst round.", name, open, streamBody/1000, streamPace))
+	b.report.note(fmt.Sprintf("%s: at least %d were open at the same time in each round, each with a request of %d kB and an event every %v. Lost: the worst round.", name, open, streamBody/1000, streamPace))
 	return nil
 }
 
@@ -76,7 +76,7 @@ func (b *bench) sampleStreams(ctx context.Context, program program, k kind) (s s
 	if err != nil {
 		return s, err
 	}
-	s.lost, s.why = streams(ctx, p.addr, streamRamp, 3*streamEvents*streamPace+patience, all)
+	s.lost, s.why = streams(ctx, p.addr, streamRamp, 3*streamEvents*streamPace+timeout, all)
 	if err := ctx.Err(); err != nil {
 		return s, err
 	}
@@ -96,7 +96,7 @@ func (b *bench) sampleStreams(ctx context.Context, program program, k kind) (s s
 	return s, nil
 }
 
-// forgetPeaks makes the peak memory of a process that was there before that of what comes.
+// forgetPeaks resets the peak memory of a process that was already running.
 func forgetPeaks(p *process) error {
 	pids, err := p.family()
 	if err != nil {

@@ -1,13 +1,13 @@
 package main
 
-// tool is one entry of a request's tools.
+// tool is one of a request's tools.
 type tool struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	InputSchema schema `json:"input_schema"`
 }
 
-// schema is a JSON schema, in the order in which they are usually written.
+// schema is a JSON schema, with its members in the usual order.
 type schema struct {
 	Draft       string            `json:"$schema,omitempty"`
 	Type        string            `json:"type"`
@@ -29,7 +29,7 @@ var propertyNames = []string{
 	"replace_all", "glob", "output_mode", "query", "url", "prompt", "background",
 }
 
-// tools returns as many tools as size bytes hold, up to toolCount; a small request has one.
+// tools returns as many tools as fit into size bytes, up to toolCount; a small request has one.
 func (w *writer) tools(size int) []tool {
 	n := min(max(size/2_500, 1), toolCount)
 	tools := make([]tool, n)
@@ -45,7 +45,7 @@ func (w *writer) tools(size int) []tool {
 	return tools
 }
 
-// object is the schema of an object with n properties, the last of which nest to the given depth.
+// object returns the schema of an object with n properties, the last of which nest to the given depth.
 func (w *writer) object(n, depth int) schema {
 	closed := false
 	s := schema{Type: "object", Properties: map[string]schema{}, Additional: &closed}
@@ -60,7 +60,7 @@ func (w *writer) object(n, depth int) schema {
 	return s
 }
 
-// property is the schema of the property with the given number, of which so many follow.
+// property returns the schema of the property with the given number, before as many others.
 func (w *writer) property(number, following, depth int) schema {
 	about := w.prose(60)
 	switch {

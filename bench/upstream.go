@@ -13,19 +13,19 @@ import (
 	"time"
 )
 
-// upstream answers like the provider, as cheaply as it can. It runs in the process of the load, which tells it directly how
-// to answer: what stands between need not pass anything on.
+// upstream responds like the provider, as cheaply as possible. It runs in the process of the load, which sets the response
+// directly: the programs in between need not forward anything.
 type upstream struct {
-	server *http.Server
-	addr   string
-	url    string // its base
-	answer atomic.Pointer[answer]
-	dialed atomic.Int64 // connections that were ever opened to it
-	open   atomic.Int64 // paced streams at present
-	peak   atomic.Int64 // the most at once since it was last reset
+	server   *http.Server
+	addr     string
+	url      string // its base
+	response atomic.Pointer[response]
+	dialed   atomic.Int64 // connections opened to it so far
+	open     atomic.Int64 // paced streams now
+	peak     atomic.Int64 // the most at the same time since it was last reset
 }
 
-// startUpstream answers at an address, by default as each request asks.
+// startUpstream serves an upstream at an address. By default it responds as each request says.
 func startUpstream(addr string) (*upstream, error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -33,13 +33,13 @@ func startUpstream(addr string) (*upstream, error) {
 	}
 	addr = listener.Addr().String()
 	u := &upstream{addr: addr, url: "http://" + addr}
-	u.answer.Store(&answer{asAsked: true})
+	u.response.Store(&response{asRequested: true})
 	u.server = &http.Server{Handler: http.HandlerFunc(u.serve), ConnState: func(_ net.Conn, s http.ConnState) {
 		if s == http.StateNew {
 			u.dialed.Add(1)
 		}
 	}}
-	go u.server.Serve(listener) //nolint // it ends with the process
+	go u.server.Serve(listener) //nolint // until the process exits
 	return u, nil
 }
 
@@ -48,8 +48,8 @@ func (u *upstream) serve(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	a := *u.answer.Load()
-	if a.asAsked || a.echo {
+	a := *u.response.Load()
+	if a.asRequested || a.echo {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return
@@ -80,7 +80,7 @@ func (u *upstream) serve(w http.ResponseWriter, r *http.Request) {
 	case !a.stream:
 		h.Set("content-type", "application/json")
 		h.Set("content-length", strconv.Itoa(len(wholeMessage)))
-		_, _ = io.WriteString(w, wholeMessage) // a client that left shows in the load's own count
+		_, _ = io.WriteString(w, wholeMessage) // the load notices a lost response
 	case a.pace == 0:
 		h.Set("content-type", "text/event-stream; charset=utf-8")
 		_, _ = io.WriteString(w, shortStream)
@@ -90,7 +90,7 @@ func (u *upstream) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (u *upstream) stream(w http.ResponseWriter, a answer) {
+func (u *upstream) stream(w http.ResponseWriter, a response) {
 	now := u.open.Add(1)
 	defer u.open.Add(-1)
 	for peak := u.peak.Load(); now > peak && !u.peak.CompareAndSwap(peak, now); peak = u.peak.Load() {
@@ -109,7 +109,7 @@ func (u *upstream) stream(w http.ResponseWriter, a answer) {
 	_, _ = io.WriteString(w, part+streamTail)
 }
 
-// seen is what an echo tells of a request as it reached the upstream.
+// seen is what an echo contains about a request as the upstream received it.
 type seen struct {
 	Authorization string `json:"authorization"`
 	Account       string `json:"account"` // the account_uuid in the body
@@ -122,5 +122,5 @@ func echo(w http.ResponseWriter, r *http.Request, body []byte) {
 		s.Account = string(uuid)
 	}
 	w.Header().Set("content-type", "application/json")
-	_ = json.NewEncoder(w).Encode(s) // a client that left shows in the check
+	_ = json.NewEncoder(w).Encode(s) // the check notices a lost response
 }

@@ -21,14 +21,14 @@ const (
 	watchedInFlight = 16
 )
 
-// measureWatched compares the processor time of a request while operators look on with that while nobody does, in pairs
+// measureWatched compares the processor time per request with and without operators who watch the pages, in pairs
 // of runs of one process, in alternating order.
 func measureWatched(ctx context.Context, b *bench, name string) error {
 	if b.isPeer() {
 		return nil
 	}
-	k := kind{requestBody(2_000, true), answer{stream: true}}
-	b.up.answer.Store(&k.answer)
+	k := kind{requestBody(2_000, true), response{stream: true}}
+	b.up.response.Store(&k.response)
 	p, err := b.programs[1].start(ctx)
 	if err != nil {
 		return err
@@ -55,23 +55,23 @@ func measureWatched(ctx context.Context, b *bench, name string) error {
 			return p.blame(err)
 		}
 		cost[i] = append(cost[i], used/float64(n))
-		b.progress("%s, pair %d, %s: %.1f µs of CPU a request", name, pair+1, [...]string{"unwatched", "watched"}[i], used/float64(n)*1e6)
+		b.progress("%s, pair %d, %s: %.1f µs of CPU per request", name, pair+1, [...]string{"unwatched", "watched"}[i], used/float64(n)*1e6)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	all := ratios(cost[1], cost[0])
-	b.report.note(fmt.Sprintf("Watched: with %d open pages and a scrape of the metrics each second, CPU a request (2 kB stream, %d in flight) is %.3f times that without, from %.3f to %.3f over %d pairs.",
+	b.report.note(fmt.Sprintf("Watched: with %d open pages and a scrape of the metrics each second, CPU per request (2 kB stream, %d in flight) is %.3f times that without, from %.3f to %.3f over %d pairs.",
 		openPages, watchedInFlight, median(all), slices.Min(all), slices.Max(all), len(all)))
 	return nil
 }
 
-// watch opens the pages and scrapes until it is ended, which fails if anybody could not look.
+// watch opens the pages and scrapes the metrics until end is called, which returns an error if nothing was seen.
 func watch(ctx context.Context, addr string) (end func() error, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	client := &http.Client{Transport: &http.Transport{}}
-	ask := func(path string) (*http.Response, error) {
+	fetch := func(path string) (*http.Response, error) {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+path, nil)
 		if err != nil {
 			return nil, err
@@ -80,14 +80,14 @@ func watch(ctx context.Context, addr string) (end func() error, err error) {
 		response, err := client.Do(r)
 		if err == nil && response.StatusCode != http.StatusOK {
 			response.Body.Close()
-			err = fmt.Errorf("%s answers %s", path, response.Status)
+			err = fmt.Errorf("%s: %s", path, response.Status)
 		}
 		return response, err
 	}
 	var running sync.WaitGroup
 	var seen, scrapes atomic.Int64
 	for range openPages {
-		page, err := ask("/admin/live")
+		page, err := fetch("/admin/live")
 		if err != nil {
 			cancel()
 			running.Wait()
@@ -102,7 +102,7 @@ func watch(ctx context.Context, addr string) (end func() error, err error) {
 		tick := time.NewTicker(scrapeEvery)
 		defer tick.Stop()
 		for {
-			if page, err := ask("/metrics"); err == nil {
+			if page, err := fetch("/metrics"); err == nil {
 				_, _ = io.Copy(io.Discard, page.Body)
 				page.Body.Close()
 				scrapes.Add(1)
@@ -119,7 +119,7 @@ func watch(ctx context.Context, addr string) (end func() error, err error) {
 		running.Wait()
 		client.CloseIdleConnections()
 		if seen.Load() == 0 || scrapes.Load() == 0 {
-			return fmt.Errorf("nobody looked: %d events of pages, %d scrapes", seen.Load(), scrapes.Load())
+			return fmt.Errorf("nothing was watched: %d events of pages, %d scrapes", seen.Load(), scrapes.Load())
 		}
 		return nil
 	}, nil

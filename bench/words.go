@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// writer makes up what stands in a body. It is seeded, so that each run sends the same.
+// writer generates the contents of bodies. Its seed is fixed, so that each run sends the same.
 type writer struct{ *rand.Rand }
 
 func newWriter() *writer { return &writer{rand.New(rand.NewPCG(1, 2))} }
@@ -19,7 +19,7 @@ var words = strings.Fields(`the a of to and in is that it with as for on each wh
 	before after never always only first last next other whole empty open closed known unknown careful small large
 	should must may can returns keeps reads writes counts waits fails begins ends moves serves checks`)
 
-// prose is text of at least size bytes, with the punctuation, quotes and line breaks of an instruction.
+// prose returns at least size bytes of text, with the punctuation, quotes and line breaks of instructions.
 func (w *writer) prose(size int) string {
 	var b strings.Builder
 	for b.Len() < size {
@@ -46,7 +46,7 @@ func (w *writer) prose(size int) string {
 	return b.String()
 }
 
-// plain is text of exactly size bytes that needs no escape.
+// plain returns exactly size bytes of text that needs no escapes.
 func (w *writer) plain(size int) string {
 	var b strings.Builder
 	for b.Len() < size {
@@ -72,7 +72,7 @@ var codeLines = []string{
 	"\tcase '\\n', '\\t': // %s %s %s",
 }
 
-// code is at least size bytes of a file as a tool shows it, with the number of each line.
+// code returns at least size bytes of a file as a tool shows it, with line numbers.
 func (w *writer) code(size int) string {
 	var b strings.Builder
 	for line := 1; b.Len() < size; line++ {
@@ -92,7 +92,7 @@ func (w *writer) path() string {
 	return fmt.Sprintf("/home/dev/project/%s/%s_%s.go", pick(w, words), pick(w, words), pick(w, words))
 }
 
-// base64 is what an opaque signature of so many bytes looks like.
+// base64 returns an encoded signature of size bytes.
 func (w *writer) base64(size int) string {
 	raw := make([]byte, size)
 	for i := range raw {

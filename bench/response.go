@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// answer is how the upstream answers all requests at a time: by one JSON document, by a short event stream in one piece, or
-// by a stream of so many text events, each written by itself after the pause of the pace.
-type answer struct {
-	stream  bool
-	events  int
-	pace    time.Duration
-	asAsked bool // by JSON or the short stream, whichever the request asks for
-	echo    bool // tell what arrived instead
+// response is what the upstream sends for all requests at a time: one JSON document, a short event stream in one piece, or
+// a stream of text events, each written separately after a pause.
+type response struct {
+	stream      bool
+	events      int
+	pace        time.Duration
+	asRequested bool // JSON or the short stream, as the request says
+	echo        bool // describe the request instead
 }
 
-// size is the length of the answer's body in bytes.
-func (a answer) size() int64 {
+// size returns the length of the body in bytes.
+func (a response) size() int64 {
 	switch {
 	case !a.stream:
 		return int64(len(wholeMessage))
