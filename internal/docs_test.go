@@ -170,6 +170,23 @@ func TestQuotedMessages(t *testing.T) {
 	}
 }
 
+// The family of accounts that CONTRIBUTING.md shows is the one that is tested.
+func TestFamilyExample(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join("family", "example_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, _ := strings.Cut(string(text), "```go\n")
+	shown, _, found := strings.Cut(shown, "```")
+	if !found || !strings.Contains(string(source), "\n\n"+shown+"\n// End of the example.") {
+		t.Error("CONTRIBUTING.md shows another example than internal/family/example_test.go")
+	}
+}
+
 // literal is a string in the source, with what is added to it.
 type literal struct {
 	file string
