@@ -25,6 +25,7 @@ import (
 // Family is the family of Acme accounts.
 var Family = family.Family{
 	Name:  "acme",                   // in the state file, in the log; the store is ~/.shunt/accounts/acme
+	Kind:  "anthropic",              // kind of its providers
 	Auth:  "acme_oauth",             // auth = "acme_oauth" makes a provider a pool of such accounts
 	Hosts: []string{"acme.example"}, // a token goes nowhere else
 
