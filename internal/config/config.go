@@ -24,7 +24,7 @@ import (
 
 // Config is one valid configuration. A request keeps the one it began with (CFG-50).
 type Config struct {
-	// Path is the file it came from, as it was named; empty if there was none (CFG-1).
+	// Path is the file as it was named; empty if there was none (CFG-1).
 	Path string
 
 	Server    Server
@@ -35,7 +35,7 @@ type Config struct {
 	Log       Log
 	OTel      OTel
 
-	sum     [sha256.Size]byte // of the file's content, so that a watcher knows what is running
+	sum     [sha256.Size]byte // of the file's content, for Watch
 	ordered bool              // whether Providers are declared by [[upstreams]]
 	schema  *schema.Schema    // which it was decoded with
 }
@@ -55,7 +55,7 @@ type Server struct {
 	Access                Access
 	Clients               Clients
 	Admin                 Admin
-	Usage, OAuthUsage     bool // whether [server.usage] and [server.oauth_usage] are there
+	Usage, OAuthUsage     bool // whether the file has [server.usage] and [server.oauth_usage]
 	Metrics               Metrics
 }
 
@@ -80,7 +80,7 @@ func (a *Access) Proxies() hosts.Proxies {
 	return hosts.Proxies{Trust: a.TrustForwardedFor, Networks: a.TrustedProxies}
 }
 
-// Token is a credential of shunt's own, and who holds it.
+// Token is one of shunt's own credentials, with the name of its holder.
 type Token struct {
 	Name  string
 	Value secret.String
@@ -88,7 +88,7 @@ type Token struct {
 
 // Clients is the table [server.auth].
 type Clients struct {
-	Present   bool   // without it everything is open
+	Present   bool   // without the table, everything is open
 	Header    string // lower case
 	TokensEnv string
 	Tokens    []Token // at least one if Present, with distinct names
@@ -96,11 +96,11 @@ type Clients struct {
 
 // Admin is the table [server.admin].
 type Admin struct {
-	Present                bool   // without it nothing is there
+	Present                bool   // without the table, there is no admin surface
 	Header                 string // lower case
 	TokensEnv              string
 	TokensFile             string  // absolute path; empty if not set
-	Tokens                 []Token // of both; they and the keys are at least one if Present, with distinct names
+	Tokens                 []Token // of both; with the keys at least one if Present; distinct names
 	ReadKeys, WriteKeys    []Token
 	SessionTTL, PendingTTL time.Duration
 }
@@ -138,11 +138,11 @@ type Timeouts struct {
 
 // Pool is the table [server.pool]: how the accounts of every pool are used.
 type Pool struct {
-	Present bool // whether the table is there, be it empty: it alone makes pools order by headroom (SEL-10)
+	Present bool // whether the file has the table, even if empty: only then do pools order by headroom (SEL-10)
 
 	HardThreshold          float64   // a fraction
-	Thresholds             Fractions // soft ones, for accounts that say nothing of their own (SEL-20)
-	MaxUtilization         Fractions // caps, likewise (CAP-1)
+	Thresholds             Fractions // soft ones, for accounts that set none (SEL-20)
+	MaxUtilization         Fractions // caps, for accounts that set none (CAP-1)
 	BurnRateAvoidance      bool
 	ReturnHome             ReturnHome
 	CacheTTL               time.Duration // how long the provider caches a prompt after its last use (STR-6)
@@ -151,7 +151,7 @@ type Pool struct {
 	RampInitialConcurrency int           // 0: off
 }
 
-// ReturnHome says when a session that had to leave its home goes back to it (STR-6).
+// ReturnHome says when a session that had to leave its home returns to it (STR-6).
 type ReturnHome string
 
 // When sessions return home.
@@ -206,10 +206,10 @@ const (
 	XGoogAPIKey KeyHeader = "x_goog_api_key" // x-goog-api-key: KEY
 )
 
-// Provider is one table [providers.<name>], or one of [[upstreams]], with what its preset says.
+// Provider is one table [providers.<name>], or one of [[upstreams]] with the values of its preset.
 type Provider struct {
 	Name         string
-	Preset       string // of an upstream, as it is written; empty: none
+	Preset       string // of an upstream; empty: none
 	Kind         Kind
 	BaseURL      *url.URL // http or https; its path does not end in a slash; no user info, query or fragment
 	Auth         Auth
@@ -220,7 +220,7 @@ type Provider struct {
 	Accounts     []Account // in the order of the file; empty in a pool means the whole account store (CFG-12, CFG-21)
 }
 
-// Pool reports whether the provider's credentials are accounts of shunt's own.
+// Pool reports whether shunt sends requests to the provider with accounts of a pool.
 func (p *Provider) Pool() bool { return p.Family != "" }
 
 // Account returns the entry of that name and true, or the defaults and false for an account that is not listed, such as those
@@ -234,8 +234,8 @@ func (p *Provider) Account(name string) (Account, bool) {
 	return unlisted(name), false
 }
 
-// Account is one entry of [[providers.<name>.accounts]], or of what an upstream is limited to (CFG-21). Without Credentials and
-// TokenEnv it is the store's entry of its name, which need not be there (CFG-23).
+// Account is one entry of [[providers.<name>.accounts]] or of the accounts of an upstream (CFG-21). Without Credentials and
+// TokenEnv, it is the entry of its name in the account store, which need not exist (CFG-23).
 type Account struct {
 	Name             string
 	Credentials      string // absolute path; empty if not set

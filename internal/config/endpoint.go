@@ -20,10 +20,10 @@ func parseBaseURL(text string, _ schema.Base) (*url.URL, error) {
 		return nil, schema.ErrUnexpected
 	}
 	if u.User != nil {
-		return nil, errors.New("must not hold a user name or password; say with auth how requests are authenticated")
+		return nil, errors.New("must not contain a user name or password; use auth to authenticate requests")
 	}
 	if strings.ContainsAny(text, "?#") {
-		return nil, errors.New("must not hold a query or fragment; those of each request are appended")
+		return nil, errors.New("must not contain a query or fragment; those of each request are appended")
 	}
 	if strings.HasSuffix(u.Host, ":") {
 		return nil, errors.New("has a colon without a port; write the port or leave the colon out")
@@ -38,7 +38,7 @@ func parseBaseURL(text string, _ schema.Base) (*url.URL, error) {
 	return u, nil
 }
 
-// portOf is the port of a base URL, that of its scheme if it has none.
+// portOf returns the port of a base URL, or that of its scheme if it has none.
 func portOf(u *url.URL) string {
 	if port := u.Port(); port != "" {
 		return strings.TrimLeft(port, "0")

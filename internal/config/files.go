@@ -15,9 +15,10 @@ const maxFile = 1 << 20
 
 var errTooLarge = fmt.Errorf("is larger than %d bytes", maxFile)
 
-// readFile reads a regular file of at most [maxFile] bytes, without a byte-order mark (TOK-7f). Its errors complete a sentence that begins with the file.
+// readFile reads a regular file of at most [maxFile] bytes and removes a byte-order mark (TOK-7f). Its errors complete a sentence
+// that begins with the file.
 func readFile(path string) ([]byte, error) {
-	// Looked at before it is opened, because opening a named pipe waits for a writer.
+	// This comes before opening the file, because opening a named pipe waits for a writer.
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, unreadable(err)
@@ -43,7 +44,7 @@ func readFile(path string) ([]byte, error) {
 	return userfile.Text(data)
 }
 
-// unreadable leaves out the path, which the sentence has already.
+// unreadable removes the path, which the sentence already has.
 func unreadable(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errors.New("does not exist")

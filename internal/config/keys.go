@@ -9,7 +9,7 @@ import (
 	"shunt/internal/config/schema"
 )
 
-// builtin is what there is without any file (CFG-11). It is decoded before the file, like a file.
+// builtin is the configuration without a file (CFG-11). It is decoded before the file, like a file.
 const builtin = `
 [providers.anthropic]
 base_url = "https://api.anthropic.com"
@@ -62,18 +62,18 @@ var serverKeys = []schema.Key{
 	{
 		Name: "default_provider", Default: `"anthropic"`,
 		Binding: schema.Bind(providerName, func(s *Server) *string { return &s.DefaultProvider }),
-		Doc:     "The provider of every model that is not routed elsewhere.",
+		Doc:     "The provider for every model that no route sends elsewhere.",
 	},
 	{
 		Name: "sse_keepalive_seconds", Default: `15`,
 		Binding: schema.Bind(seconds(), func(s *Server) *time.Duration { return &s.SSEKeepalive }),
-		Doc:     "How long a stream may be silent before a ping is put into it. 0 turns pings off.",
+		Doc:     "How long a stream may be silent before shunt inserts a ping. 0 turns pings off.",
 	},
 	{
 		Name: "max_concurrent_requests", Default: `1024`, Restart: true,
 		Binding: schema.Bind(schema.Whole[int](0, math.MaxInt32, ""), func(s *Server) *int { return &s.MaxConcurrentRequests }),
-		Doc: "How many inference requests may be in flight, each until its response has ended. Beyond that a request gets 503 with `retry-after: 1`. " +
-			"0 means no limit. With `[server.auth]`, requests without a token count only until they are refused, and hold at most a tenth.",
+		Doc: "How many inference requests may be in flight, each until its response has ended. Further requests get 503 with `retry-after: 1`. " +
+			"0 means no limit. With `[server.auth]`, a request without a token counts only until it is refused, and such requests take at most a tenth of the places.",
 	},
 	{
 		Name: "transport", Default: `"http1"`, Restart: true,
@@ -84,13 +84,13 @@ var serverKeys = []schema.Key{
 	{
 		Name: "allowed_hosts", Default: `[]`,
 		Binding: schema.Bind(hostNames, func(s *Server) *[]string { return &s.AllowedHosts }),
-		Doc: "Names, besides those of the loopback interface, under which shunt may be reached while `bind` is a loopback address, such as the name " +
-			"a local reverse proxy passes on. Others are refused, which keeps web pages from reaching it by DNS rebinding.",
+		Doc: "Host names, besides those of the loopback interface, that requests may use while `bind` is a loopback address, such as the name that " +
+			"a local reverse proxy forwards. Requests for other names are refused, so that web pages cannot reach shunt by DNS rebinding.",
 	},
 	{
 		Name: "shutdown_timeout_seconds", Default: `30`,
 		Binding: schema.Bind(seconds(), func(s *Server) *time.Duration { return &s.ShutdownTimeout }),
-		Doc:     "How long open streams may finish after SIGTERM or SIGINT.",
+		Doc:     "How long open streams have to finish after SIGTERM or SIGINT.",
 	},
 }
 
@@ -98,17 +98,17 @@ var limitKeys = []schema.Key{
 	{
 		Name: "max_request_bytes", Default: `33554432`,
 		Binding: schema.Bind(schema.Whole[int64](1, 1<<40, "(bytes)"), func(l *Limits) *int64 { return &l.MaxRequestBytes }),
-		Doc:     "The largest request body. A larger one is answered 413.",
+		Doc:     "The largest request body. A request with a larger one gets 413.",
 	},
 	{
 		Name: "max_request_header_bytes", Default: `65536`, Restart: true,
 		Binding: schema.Bind(schema.Whole[int](1, math.MaxInt32, "(bytes)"), func(l *Limits) *int { return &l.MaxRequestHeaderBytes }),
-		Doc:     "The largest set of request headers. A larger one is answered 431.",
+		Doc:     "The largest set of request headers. A request with a larger one gets 431.",
 	},
 	{
 		Name: "max_url_length", Default: `8192`, Restart: true,
 		Binding: schema.Bind(schema.Whole[int](1, math.MaxInt32, "(bytes)"), func(l *Limits) *int { return &l.MaxURLLength }),
-		Doc:     "The longest path and query. A longer one is answered 414.",
+		Doc:     "The longest path and query. A request with a longer one gets 414.",
 	},
 }
 
@@ -116,19 +116,19 @@ var timeoutKeys = []schema.Key{
 	{
 		Name: "upstream_ttfb_ms", Default: `120000`,
 		Binding: schema.Bind(milliseconds(0), func(t *Timeouts) *time.Duration { return &t.UpstreamTTFB }),
-		Doc:     "How long the provider may take until the headers of a streamed answer. 0 turns it off.",
+		Doc:     "How long the provider may take to send the headers of a streamed response. 0 turns the timeout off.",
 	},
 	{
 		Name: "upstream_ttfb_nonstream_ms", Default: `600000`,
 		Binding: schema.Bind(milliseconds(0), func(t *Timeouts) *time.Duration { return &t.UpstreamTTFBNonstream }),
-		Doc: "The same for an answer that is not streamed. Its headers come only when the whole answer is ready, so this is much longer. " +
-			"0 turns it off.",
+		Doc: "The same for a response that is not streamed. Its headers arrive only when the whole response is complete, so this is much longer. " +
+			"0 turns the timeout off.",
 	},
 	{
 		Name: "upstream_idle_ms", Default: `300000`,
 		Binding: schema.Bind(milliseconds(0), func(t *Timeouts) *time.Duration { return &t.UpstreamIdle }),
-		Doc: "How long the provider may send nothing once its response has begun, streamed or not; pings of shunt's own do not count. Then the " +
-			"response ends incomplete, a stream with an `error` event, so that the client can send the request again. 0 turns it off.",
+		Doc: "How long the provider may send nothing once its response has begun, streamed or not; shunt's own pings do not count. After that, " +
+			"shunt aborts the response, a stream with an `error` event, so that the client can send the request again. 0 turns the timeout off.",
 	},
 	{
 		Name: "read_header_ms", Default: `10000`, Restart: true,
@@ -138,13 +138,13 @@ var timeoutKeys = []schema.Key{
 	{
 		Name: "read_idle_ms", Default: `60000`,
 		Binding: schema.Bind(milliseconds(1), func(t *Timeouts) *time.Duration { return &t.ReadIdle }),
-		Doc: "How long a client may be silent between bytes of a request body. In addition, after 30 seconds, it has to have sent at least 1 kB per " +
-			"second on average. A slower one gets 408.",
+		Doc: "How long a client may pause between bytes of a request body. After 30 seconds it must also have sent at least 1 kB per " +
+			"second on average. A slower client gets 408.",
 	},
 	{
 		Name: "write_stall_ms", Default: `300000`, Restart: true,
 		Binding: schema.Bind(milliseconds(0), func(t *Timeouts) *time.Duration { return &t.WriteStall }),
-		Doc:     "How long a client may read nothing of a response that is being sent to it. Then it is disconnected. 0 turns it off.",
+		Doc:     "How long a client may read nothing of a response that is being sent to it before it is disconnected. 0 turns the timeout off.",
 	},
 }
 
@@ -152,7 +152,7 @@ var logKeys = []schema.Key{
 	{
 		Name: "level", Default: `"info"`,
 		Binding: schema.Bind(logLevel, func(l *Log) *slog.Level { return &l.Level }),
-		Doc:     "The least level that is logged.",
+		Doc:     "The lowest level that is logged.",
 	},
 	{
 		Name: "format", Default: `"auto"`, Restart: true,
@@ -162,6 +162,6 @@ var logKeys = []schema.Key{
 	{
 		Name:    "requests",
 		Binding: schema.Bind(schema.Path, func(l *Log) *string { return &l.Requests }),
-		Doc:     "A file to which a record of each request is appended as a line of JSON. Off if it is not set.",
+		Doc:     "A file to which shunt appends a record of each request as a line of JSON. Off if not set.",
 	},
 }

@@ -13,58 +13,58 @@ import (
 	"shunt/internal/secret"
 )
 
-const accessDoc = "From where shunt may be reached, by IP address. Whoever it turns away is answered 403."
+const accessDoc = "Which IP addresses may use shunt. Requests from others get 403."
 
 var accessKeys = []schema.Key{
 	{
 		Name: "allow_cidrs", Default: `[]`, Restart: true,
 		Binding: schema.Bind(networks, func(a *Access) *[]netip.Prefix { return &a.Allow }),
-		Doc:     "The networks from which requests are taken. An empty list allows all. `/` and `/health` answer from anywhere that is not denied.",
+		Doc:     "The networks from which requests are accepted. An empty list allows all. `/` and `/health` can be reached from anywhere that is not denied.",
 	},
 	{
 		Name: "deny_cidrs", Default: `[]`, Restart: true,
 		Binding: schema.Bind(networks, func(a *Access) *[]netip.Prefix { return &a.Deny }),
-		Doc:     "The networks from which nothing is taken. It goes before `allow_cidrs`.",
+		Doc:     "The networks from which requests are refused. It takes precedence over `allow_cidrs`.",
 	},
 	{
 		Name: "trust_forwarded_for", Default: `false`, Restart: true,
 		Binding: schema.Bind(schema.Boolean, func(a *Access) *bool { return &a.TrustForwardedFor }),
-		Doc: "Honor `X-Forwarded-For` and `X-Forwarded-Proto` of the reverse proxies in `trusted_proxies`. The client is the rightmost entry of " +
-			"`X-Forwarded-For` that is not a trusted proxy. Others could write any address, so their headers are ignored.",
+		Doc: "Honor `X-Forwarded-For` and `X-Forwarded-Proto` from the reverse proxies in `trusted_proxies`. The client is the rightmost entry of " +
+			"`X-Forwarded-For` that is not a trusted proxy. From other senders these headers are ignored, because they could name any address.",
 	},
 	{
 		Name: "trusted_proxies", Default: `[]`, Restart: true,
 		Binding: schema.Bind(networks, func(a *Access) *[]netip.Prefix { return &a.TrustedProxies }),
-		Doc: "The networks of the reverse proxies in front of shunt, which counts only with `trust_forwarded_for`. A proxy on the same machine, at a " +
-			"loopback address, need not be listed.",
+		Doc: "The networks of the reverse proxies in front of shunt. It has an effect only with `trust_forwarded_for`. A proxy at a " +
+			"loopback address need not be listed.",
 	},
 }
 
-const clientsDoc = "Tokens of shunt's own for those who may use it. Once the table is there, be it empty, every request that would go out with a credential of shunt's, " +
-	"an account or a key, needs one, and so do the lists of models and routes. What the client's own credential pays for (`passthrough`) stays open. " +
-	"A token is taken from `header`, from `Authorization: Bearer` or from `x-api-key`; the name of who holds it goes to the log."
+const clientsDoc = "Tokens for the clients of shunt. With this table, even if empty, a request needs a token if shunt would send it with one of its own credentials, " +
+	"an account or a key, and so do requests for the lists of models and routes. Requests that use the client's own credential (`passthrough`) need none. " +
+	"A token is read from `header`, from `Authorization: Bearer` or from `x-api-key`; its name appears in the log."
 
 var clientKeys = []schema.Key{
 	{
 		Name: "header", Default: `"x-shunt-token"`,
 		Binding: schema.Bind(headerName, func(c *Clients) *string { return &c.Header }),
-		Doc:     "The header for tokens. It never goes to a provider.",
+		Doc:     "The header for tokens. It is never sent to a provider.",
 	},
 	{
 		Name: "tokens_env", Default: `"SHUNT_CLIENT_TOKENS"`,
 		Binding: schema.Bind(schema.Variable, func(c *Clients) *string { return &c.TokensEnv }),
-		Doc:     "The name of the environment variable that holds the tokens, as `name:token` pairs with commas between them. It must be set. A token should have at least 16 characters.",
+		Doc:     "The name of the environment variable that holds the tokens, as `name:token` pairs separated by commas. It must be set. A token should have at least 16 characters.",
 	},
 }
 
-const adminDoc = "The page and the interface under `/admin`, which without the table are not there. At least one credential is required."
+const adminDoc = "The web page and the API under `/admin`, which do not exist without the table. At least one credential is required."
 
 var adminTable = schema.Table{
 	Name: "admin", Owner: schema.Part(func(s *Server) *Admin { return &s.Admin }), Keys: adminKeys, Doc: adminDoc,
 	Presence: func(owner any) *bool { return &owner.(*Admin).Present }, Restart: true,
 	Tables: []schema.Table{
-		adminKeyTable("read_keys", func(a *Admin) *[]Token { return &a.ReadKeys }, "Keys that may look at everything and change nothing."),
-		adminKeyTable("write_keys", func(a *Admin) *[]Token { return &a.WriteKeys }, "Keys that may do whatever a token may."),
+		adminKeyTable("read_keys", func(a *Admin) *[]Token { return &a.ReadKeys }, "Keys that can read everything and change nothing."),
+		adminKeyTable("write_keys", func(a *Admin) *[]Token { return &a.WriteKeys }, "Keys that can do everything a token can."),
 	},
 }
 
@@ -72,17 +72,17 @@ var adminKeys = []schema.Key{
 	{
 		Name: "header", Default: `"x-shunt-admin-token"`, Restart: true,
 		Binding: schema.Bind(headerName, func(a *Admin) *string { return &a.Header }),
-		Doc:     "The header for tokens and keys, which are taken from `x-api-key` as well. It never goes to a provider.",
+		Doc:     "The header for tokens and keys, which are also read from `x-api-key`. It is never sent to a provider.",
 	},
 	{
 		Name: "tokens_env", Default: `"SHUNT_ADMIN_TOKENS"`, Restart: true,
 		Binding: schema.Bind(schema.Variable, func(a *Admin) *string { return &a.TokensEnv }),
-		Doc:     "The name of the environment variable that holds the tokens, as `name:token` pairs with commas between them. It need not be set if there is another credential. A token has at least 16 characters.",
+		Doc:     "The name of the environment variable that holds the tokens, as `name:token` pairs separated by commas. It need not be set if there is another credential. A token needs at least 16 characters.",
 	},
 	{
 		Name: "tokens_file", Restart: true,
 		Binding: schema.Bind(schema.Path, func(a *Admin) *string { return &a.TokensFile }),
-		Doc:     "A file that holds tokens, as `name:token` pairs on lines of their own or with commas between them.",
+		Doc:     "A file that holds tokens, as `name:token` pairs, one per line or separated by commas.",
 	},
 	{
 		Name: "session_ttl_secs", Default: `3600`, Restart: true,
@@ -92,7 +92,7 @@ var adminKeys = []schema.Key{
 	{
 		Name: "pending_ttl_secs", Default: `600`, Restart: true,
 		Binding: schema.Bind(schema.Duration(1, time.Second, "(seconds)"), func(a *Admin) *time.Duration { return &a.PendingTTL }),
-		Doc:     "How long the login of an account that was begun in the browser may take.",
+		Doc:     "How long the login of an account may take once it has been started in the browser.",
 	},
 }
 
@@ -111,26 +111,26 @@ var adminKeyKeys = []schema.Key{
 	{
 		Name:    "id",
 		Binding: schema.Bind(tokenName, func(t *Token) *string { return &t.Name }),
-		Doc:     "Required, and unique among the keys and tokens of the table. It appears in logs.",
+		Doc:     "Required and unique among the keys and tokens of the table. It appears in logs.",
 	},
 	{
 		Name:    "key",
 		Binding: schema.Bind(referenced, func(t *Token) *secret.String { return &t.Value }),
-		Doc:     "Required. The key itself, of at least 32 characters, is kept elsewhere.",
+		Doc:     "Required. A reference to the key, which has at least 32 characters.",
 	},
 }
 
 const (
-	usageDoc = "Its presence opens `GET /usage`, which tells holders of a client token how much of the pools' quota is left, without naming an account. " +
-		"It needs `[server.auth]`. It has no keys."
-	oauthUsageDoc = "Its presence opens `GET /api/oauth/usage`, from which Claude Code draws its usage bars. On a loopback address it is open; " +
-		"elsewhere it needs `[server.auth]` and a client token. It has no keys."
-	metricsDoc = "An address of its own for `GET /metrics`, where no credential is asked for. With `[server.admin]` the metrics are at `/metrics` of the gateway, too, " +
-		"for whoever presents a credential of that table."
-	otelDoc = "Export of traces over OTLP (HTTP): a span for each request, and one in it for each attempt."
+	usageDoc = "Opens `GET /usage`, which shows holders of a client token how much of the pools' quota is left, without naming accounts. " +
+		"It requires `[server.auth]`. The table has no keys."
+	oauthUsageDoc = "Opens `GET /api/oauth/usage`, from which Claude Code draws its usage bars. On a loopback address it needs no token; " +
+		"elsewhere it requires `[server.auth]` and a client token. The table has no keys."
+	metricsDoc = "A separate address for `GET /metrics`, which needs no credential. With `[server.admin]` the metrics are also at `/metrics` of the gateway, " +
+		"for requests with a credential of that table."
+	otelDoc = "Export of traces over OTLP (HTTP): one span for each request, with a child span for each attempt."
 )
 
-// switchTable is a table without keys, whose presence alone says something.
+// switchTable returns a table without keys, of which only the presence counts.
 func switchTable(name string, field func(*Server) *bool, doc string) schema.Table {
 	return schema.Table{
 		Name: name, Owner: schema.Part(field), Doc: doc,
@@ -148,7 +148,7 @@ var otelKeys = []schema.Key{
 	{
 		Name: "endpoint", Restart: true,
 		Binding: schema.Bind(collector, func(o *OTel) **url.URL { return &o.Endpoint }),
-		Doc:     "Required. Where the collector is reached; `/v1/traces` is appended.",
+		Doc:     "Required. The URL of the collector, to which `/v1/traces` is appended.",
 	},
 	{
 		Name: "service_name", Default: `"shunt"`, Restart: true,
@@ -158,7 +158,7 @@ var otelKeys = []schema.Key{
 	{
 		Name: "sample_ratio", Default: `1`, Restart: true,
 		Binding: schema.Bind(fraction, func(o *OTel) *float64 { return &o.SampleRatio }),
-		Doc:     "The share of the requests that is traced.",
+		Doc:     "The fraction of requests to trace.",
 	},
 }
 
@@ -184,7 +184,7 @@ var tokenName = schema.Pattern(tokenNames, "a name of the characters a-z, A-Z, 0
 
 const tokenNames = `[A-Za-z0-9._@-]+`
 
-// shortestKey is how many characters a key of the file has at least (ADM-1).
+// shortestKey is the minimum length of a key (ADM-1).
 const shortestKey = 32
 
 const referencedKey = `a reference to where the key is kept, such as "${SHUNT_READ_KEY}" or "${file:/run/secrets/read-key}"`
@@ -195,7 +195,7 @@ var referenced = schema.Reference(referencedKey, func(value string) (secret.Stri
 	case len(value) < shortestKey:
 		return secret.String{}, errors.New("refers to a key of fewer than 32 characters; " + longerToken)
 	case !headerValue.MatchString(value):
-		return secret.String{}, errors.New("refers to something with characters that no key has, such as a space or a line break")
+		return secret.String{}, errors.New("refers to a value with characters that no key has, such as a space or a line break")
 	}
 	return secret.New(value), nil
 })

@@ -11,7 +11,7 @@ import (
 )
 
 const providerDoc = "A backend: one base URL, one protocol, one way to authenticate. A name consists of `a-z`, `0-9`, `_` and `-`.\n\n" +
-	"The provider `anthropic` is there without any file, with `base_url = \"https://api.anthropic.com\"` and `auth = \"passthrough\"`. " +
+	"The provider `anthropic` is built in, with `base_url = \"https://api.anthropic.com\"` and `auth = \"passthrough\"`. " +
 	"A file that sets some of its keys keeps the others."
 
 var providerName = schema.Pattern(`[a-z0-9_-]+`, "the name of a provider (a-z, 0-9, _ and -)")
@@ -25,7 +25,7 @@ func providerOwner(parent any, name string) (any, bool) {
 	return &c.Providers[len(c.Providers)-1], true
 }
 
-// providers are the elements of the table that Config.Providers come from, if that is the form.
+// providers returns the elements of [providers] or, if ordered, of [[upstreams]]: those of the form that the file uses.
 func providers(ordered bool) func(parent any) []schema.Element {
 	return func(parent any) []schema.Element {
 		c := parent.(*Config)
@@ -50,7 +50,7 @@ func providerKeys(fs families) []schema.Key {
 		{
 			Name:    "base_url",
 			Binding: schema.Bind(baseURL, func(p *Provider) **url.URL { return &p.BaseURL }),
-			Doc: "Where the provider is reached; the path and query of each request are appended. Required, except for `anthropic`. " +
+			Doc: "The URL of the provider, to which the path and query of each request are appended. Required, except for `anthropic`. " +
 				hostsDoc(fs),
 		},
 		{
@@ -82,16 +82,16 @@ func poolsDoc(fs families, what string) string {
 // hostsDoc documents where the tokens of accounts may go (CFG-41).
 func hostsDoc(fs families) string {
 	return fs.each(" ", func(f *Family) string {
-		return "With `auth = \"" + string(f.Auth) + "\"` it must be `https` to `" + strings.Join(f.Hosts, "` or `") + "` or a subdomain of it;"
-	}) + " only a loopback host (`localhost`, `127.0.0.0/8`, `[::1]`) may be any, and without TLS."
+		return "With `auth = \"" + string(f.Auth) + "\"` it must be `https` to `" + strings.Join(f.Hosts, "` or `") + "` or a subdomain of it."
+	}) + " A loopback host (`localhost`, `127.0.0.0/8`, `[::1]`) is always allowed, even without TLS."
 }
 
 func accountDoc(fs families) string {
-	return "The accounts of a pool (`" + fs.mode("auth") + "`), in any number. Without any, the pool is every valid file of " +
-		"the account store, in file-name order.\n\n" +
-		"An account's credential comes from `credentials`, from `token_env` or, with neither, from the entry of its name in the account store: " +
+	return "The accounts of a pool (`" + fs.mode("auth") + "`). Without any, the pool has every valid file of " +
+		"the account store, in the order of the file names.\n\n" +
+		"An account's credential comes from `credentials`, from `token_env` or, without either, from the entry of its name in the account store: " +
 		fs.each("; ", func(f *Family) string {
-			return "`~/.shunt/accounts/" + f.Name + "/<name>.json`, or below `$SHUNT_" + strings.ToUpper(f.Name) + "_ACCOUNTS_DIR` where that is set"
+			return "`~/.shunt/accounts/" + f.Name + "/<name>.json`, or the same in `$SHUNT_" + strings.ToUpper(f.Name) + "_ACCOUNTS_DIR` if that is set"
 		}) + "."
 }
 
@@ -103,7 +103,7 @@ func accountOwner(parent any, _ string) (any, bool) {
 
 var accountName = schema.Pattern(`[a-z0-9-]+`, "a name of the characters a-z, 0-9 and -")
 
-var uuid = schema.Pattern(`[A-Za-z0-9-]*`, "a UUID (letters, digits and -)") // blank counts as unknown (ID-1)
+var uuid = schema.Pattern(`[A-Za-z0-9-]*`, "a UUID (letters, digits and -)") // empty means unknown (ID-1)
 
 func accountKeys(fs families) []schema.Key {
 	return slices.Concat([]schema.Key{
@@ -120,35 +120,35 @@ func accountKeys(fs families) []schema.Key {
 		{
 			Name:    "token_env",
 			Binding: schema.Bind(schema.Variable, func(a *Account) *string { return &a.TokenEnv }),
-			Doc:     "The name of the environment variable that holds a setup token. It is used as it is and never refreshed. Set `uuid` as well.",
+			Doc:     "The name of the environment variable that holds a setup token. shunt never refreshes it. Set `uuid` as well.",
 		},
 		{
 			Name:    "uuid",
 			Binding: schema.Bind(uuid, func(a *Account) *string { return &a.UUID }),
-			Doc:     "The account's UUID, by which shunt knows two entries for the same account. Credentials of the account store carry it themselves.",
+			Doc:     "The account's UUID, by which shunt recognizes two entries for the same account. Credentials in the account store include it.",
 		},
 		{
 			Name:    "organization_uuid",
 			Binding: schema.Bind(uuid, func(a *Account) *string { return &a.OrganizationUUID }),
-			Doc:     "The UUID of the account's organization. It matters only if the pool holds one account in two organizations.",
+			Doc:     "The UUID of the account's organization. It matters only if one account is configured in two organizations.",
 		},
 		{
 			Name: "priority", Default: strconv.Itoa(defaultPriority),
 			Binding: schema.Bind(schema.Whole[int](math.MinInt32, math.MaxInt32, ""), func(a *Account) *int { return &a.Priority }),
-			Doc:     "Lower is earlier in the order in which a session moves on when its account cannot serve it. It does not decide where a session starts.",
+			Doc:     "When the account of a session cannot serve it, accounts with a lower number come first. The priority does not decide where a session starts.",
 		},
 		{
 			Name: "disabled", Default: `false`,
 			Binding: schema.Bind(schema.Boolean, func(a *Account) *bool { return &a.Disabled }),
-			Doc:     "Keep the entry but use it for nothing.",
+			Doc:     "Keep the entry but do not use it.",
 		},
 	}, fractions(fs,
 		"threshold", func(a *Account) *Fractions { return &a.Thresholds },
-		"The account counts as nearly used up once it has used this fraction of a quota window, and sessions leave it while others are free. "+
-			"Default: what `[server.pool]` says. More than `hard_threshold` has no further effect.",
+		"Once it has used this fraction of a quota window, the account is near its limit, and sessions leave it while other accounts are free. "+
+			"Default: the one in `[server.pool]`. A value above `hard_threshold` acts like `hard_threshold`.",
 	), fractions(fs,
 		"max_utilization", func(a *Account) *Fractions { return &a.MaxUtilization },
-		"The account serves nothing at all while this fraction of a quota window is used, not even if no other account is left; the rest is kept for "+
-			"whatever else uses it. Default: what `[server.pool]` says, else none.",
+		"The account serves nothing while this fraction of a quota window is used, even if no other account is left; the remainder is kept for "+
+			"other clients of the account. Default: the one in `[server.pool]`, else none.",
 	))
 }

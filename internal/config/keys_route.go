@@ -2,8 +2,8 @@ package config
 
 import "shunt/internal/config/schema"
 
-const modelDoc = "Models that `GET /v1/models` lists before all others and, where they have `upstream_model`, where their requests go. Such a mapping goes before " +
-	"`[[routes]]` and `[[route_prefixes]]`, and those before `default_provider`. A model without it is only listed."
+const modelDoc = "Models that `GET /v1/models` lists before all others. With `upstream_model`, an entry also decides where requests for the model go; it takes precedence over " +
+	"`[[routes]]`, `[[route_prefixes]]` and `default_provider`, in this order. Without it, the model is only listed."
 
 // modelTable is [[models]] (CFG-30).
 var modelTable = schema.Table{
@@ -19,30 +19,30 @@ func modelOwner(parent any, _ string) (any, bool) {
 	return &c.Models[len(c.Models)-1], true
 }
 
-// modelName is how a client or an upstream calls a model.
+// modelName is the name of a model at a client or an upstream.
 var modelName = notBlank("the name of a model")
 
 var modelKeys = []schema.Key{
 	{
 		Name:    "id",
 		Binding: schema.Bind(modelName, func(m *Model) *string { return &m.ID }),
-		Doc: "Required: the model as clients call it. Letter case counts. A `[1m]` or `[1M]` at the end of a requested model asks for a long context; it is " +
-			"taken off before shunt looks for the model here or in a route.",
+		Doc: "Required: the model's name for clients, in which case matters. A `[1m]` or `[1M]` at the end of a requested model requests a long context; shunt " +
+			"removes it before it looks for the model here or in a route.",
 	},
 	{
 		Name:    "display_name",
 		Binding: schema.Bind(schema.Pattern(`.*`, "a name to show, in one line"), func(m *Model) *string { return &m.DisplayName }),
-		Doc:     "What clients may show instead of the id. Default: the id.",
+		Doc:     "The name that clients may show instead of the id. Default: the id.",
 	},
 }
 
-const targetDoc = "What each upstream or provider calls the model. With `[[upstreams]]` there may be several: they are tried in the order of the `[[upstreams]]`, the next " +
-	"when one is out of quota or fails before it answers. With `[providers.<name>]` there is exactly one."
+const targetDoc = "The model's name at each upstream or provider. With `[[upstreams]]` there may be several: shunt tries them in the order of the `[[upstreams]]`, and goes to the next " +
+	"when one is out of quota or fails before it responds. With `[providers.<name>]` there is exactly one."
 
 var targetKey = schema.Key{
 	Name:    "<name>",
 	Binding: schema.Bind(modelName, func(t *Target) *string { return &t.Model }),
-	Doc:     "The name of an upstream or provider, and the model that it is asked for.",
+	Doc:     "The name of an upstream or provider, and the model to request there.",
 }
 
 func targetOwner(owner any, name string) any {
@@ -51,7 +51,7 @@ func targetOwner(owner any, name string) any {
 	return &m.Upstreams[len(m.Upstreams)-1]
 }
 
-const routeDoc = "Where requests for single models go."
+const routeDoc = "Where requests for individual models go."
 
 func routeOwner(parent any, _ string) (any, bool) {
 	c := parent.(*Config)
@@ -63,7 +63,7 @@ var routeKeys = []schema.Key{
 	{
 		Name:    "model",
 		Binding: schema.Bind(modelName, func(r *Route) *string { return &r.Model }),
-		Doc:     "Required: the model as clients call it.",
+		Doc:     "Required: the model's name for clients.",
 	},
 	{
 		Name:    "provider",
@@ -73,11 +73,11 @@ var routeKeys = []schema.Key{
 	{
 		Name:    "upstream_model",
 		Binding: schema.Bind(modelName, func(r *Route) *string { return &r.UpstreamModel }),
-		Doc:     "The model to ask for there. Answers show the client the name that it used. Default: the same.",
+		Doc:     "The model to request there. Responses show the client the name that it used. Default: the same name.",
 	},
 }
 
-const prefixDoc = "Where requests for all models go whose names begin alike. Of several that fit, the first counts."
+const prefixDoc = "Where requests for models with a common prefix go. The first prefix that matches counts."
 
 func prefixOwner(parent any, _ string) (any, bool) {
 	c := parent.(*Config)
@@ -88,12 +88,12 @@ func prefixOwner(parent any, _ string) (any, bool) {
 var prefixKeys = []schema.Key{
 	{
 		Name:    "prefix",
-		Binding: schema.Bind(notBlank("the beginning of models' names"), func(p *Prefix) *string { return &p.Prefix }),
-		Doc:     "Required: how the models' names begin.",
+		Binding: schema.Bind(notBlank("a prefix of model names"), func(p *Prefix) *string { return &p.Prefix }),
+		Doc:     "Required: the prefix of the models' names.",
 	},
 	{
 		Name:    "provider",
 		Binding: schema.Bind(providerName, func(p *Prefix) *string { return &p.Provider }),
-		Doc:     "Required: the provider or upstream that serves them, under the names that the client uses.",
+		Doc:     "Required: the provider or upstream that serves them, under the names that clients use.",
 	},
 }

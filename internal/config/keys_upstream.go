@@ -7,10 +7,10 @@ import (
 	"shunt/internal/config/schema"
 )
 
-const upstreamDoc = "Backends in an order, as another way to declare them than `[providers.<name>]`; a file has one or the other. Only the upstreams " +
-	"that are declared exist, so `default_provider` must name one of them. A model that `[[models]]` maps to several tries them in the order in " +
-	"which they stand here.\n\n" +
-	"`provider` names a preset, which says everything else. What an upstream says itself goes before its preset.\n\n"
+const upstreamDoc = "Backends in order, an alternative to `[providers.<name>]`; a file uses one or the other. Only the declared upstreams exist, " +
+	"so `default_provider` must name one of them. Requests for a model that `[[models]]` maps to several upstreams try them in the order " +
+	"of this list.\n\n" +
+	"`provider` names a preset, which sets all other keys. The keys of an upstream take precedence over its preset.\n\n"
 
 // upstreamTable is [[upstreams]] (CFG-20, CFG-21).
 func upstreamTable(fs families) schema.Table {
@@ -33,7 +33,7 @@ func upstreamTable(fs families) schema.Table {
 	}
 }
 
-// presetDoc is the table of presets in Markdown.
+// presetDoc returns the table of presets in Markdown.
 func presetDoc() string {
 	var b strings.Builder
 	b.WriteString("| preset | `base_url` | `auth` |\n|---|---|---|\n")
@@ -61,12 +61,12 @@ func upstreamKeys(fs families) []schema.Key {
 		{
 			Name:    "name",
 			Binding: schema.Bind(providerName, func(p *Provider) *string { return &p.Name }),
-			Doc:     "Required and unique. Routes, models and `default_provider` refer to it, and so do variables of the environment.",
+			Doc:     "Required and unique. Routes, models, `default_provider` and environment variables refer to it.",
 		},
 		{
 			Name:    "provider",
 			Binding: schema.Bind(schema.Choice(presetNames()...), func(p *Provider) *string { return &p.Preset }),
-			Doc:     "The preset to begin with. Without it, `kind` and `base_url` are required.",
+			Doc:     "The preset to start from. Without one, `kind` and `base_url` are required.",
 		},
 		{
 			Name:    "kind",
@@ -76,14 +76,14 @@ func upstreamKeys(fs families) []schema.Key {
 		{
 			Name:    "base_url",
 			Binding: schema.Bind(baseURL, func(p *Provider) **url.URL { return &p.BaseURL }),
-			Doc:     "Where the upstream is reached, as in `[providers.<name>]`.",
+			Doc:     "The URL of the upstream, as in `[providers.<name>]`.",
 		},
 	}
 }
 
 func authDoc(fs families) string {
-	return "How requests to the upstream are authenticated. Where only `mode` is to be said, a string is enough: `" + fs.mode("auth") + "`. " +
-		"Without `auth` the preset says it; without a preset it is `passthrough`."
+	return "How requests to the upstream are authenticated. If only `mode` is set, a string is enough: `" + fs.mode("auth") + "`. " +
+		"Default: that of the preset; without a preset, `passthrough`."
 }
 
 func authKeys(fs families) []schema.Key {
@@ -108,14 +108,14 @@ func authKeys(fs families) []schema.Key {
 		{
 			Name:    "account",
 			Binding: schema.Bind(scope, func(p *Provider) *[]Account { return &p.Accounts }),
-			Doc:     "The one account of the account store that the pool consists of.",
+			Doc:     "The only account of the pool, from the account store.",
 		},
 	}
 }
 
-// scope is a list of one account of the store.
+// scope is the name of an account of the store, as a list of one.
 var scope = schema.Convert(accountName, func(name string) []Account { return []Account{unlisted(name)} })
 
-const scopeDoc = "The accounts that the pool consists of, where they are not the one of `account`: names of the account store, or tables. " +
-	"With neither, the pool is every valid file of the store. An account in two upstreams is still one account, with one quota. " +
-	"A name that is not in the store is no error: the account counts as soon as there is a login for it."
+const scopeDoc = "The accounts of the pool, unless `account` names one: names in the account store, or tables. " +
+	"Without either, the pool has every valid file of the store. An account in two upstreams is still one account, with one quota. " +
+	"A name that is not in the store is not an error: the account joins the pool when someone logs in to it."

@@ -8,9 +8,9 @@ import (
 	"shunt/internal/config/schema"
 )
 
-// Options say what a configuration is made of.
+// Options are the sources of a configuration.
 type Options struct {
-	Path string   // the file; empty: none, which is built-in defaults and the environment (CFG-1)
+	Path string   // the file; empty: only the built-in defaults and the environment (CFG-1)
 	Env  []string // as [os.Environ] returns it; of a name given twice the last counts
 	// Families are the families of accounts that there are.
 	Families []Family
@@ -19,8 +19,8 @@ type Options struct {
 // Environment returns the variables of a list such as [os.Environ] returns. The last of several with one name counts.
 func Environment(list []string) map[string]string { return schema.Environment(list) }
 
-// Load reads and validates a configuration as a whole (CFG-2). The order is defaults, file, environment. On any problem
-// there is no Config and the error is [Problems]; warnings keep nothing from running.
+// Load reads and validates a configuration as a whole (CFG-2). The environment overrides the file, and the file the defaults.
+// If there is any problem, Load returns no Config, and the error is a [Problems].
 func Load(o Options) (*Config, []Warning, error) {
 	var data []byte
 	if o.Path != "" {
@@ -56,8 +56,8 @@ func load(o Options, data []byte) (*Config, []Warning, error) {
 	return l.config, l.Warnings(), nil
 }
 
-// Find names the file to load (CFG-1): path, if it is not empty, or else the first that exists of the usual places. An
-// empty result means that there is none. Only a path that does not exist is an error, a [Problems].
+// Find returns the file to load (CFG-1): path, if it is not empty, or else the first of the usual places where a file exists.
+// The result is empty if there is none. The only error, a [Problems], is a path that does not exist.
 func Find(path string, env []string) (string, error) {
 	if path != "" {
 		if _, err := os.Stat(path); err != nil {
@@ -66,7 +66,7 @@ func Find(path string, env []string) (string, error) {
 		return path, nil
 	}
 	for _, candidate := range usualPlaces(schema.Environment(env)) {
-		// What cannot be looked at counts as missing: a hardened service manager hides the home directory.
+		// A place that cannot be read counts as missing: a hardened service manager hides the home directory.
 		if _, err := os.Stat(candidate); err == nil {
 			return candidate, nil
 		}
@@ -77,7 +77,7 @@ func Find(path string, env []string) (string, error) {
 func usualPlaces(env map[string]string) []string {
 	const name = "shunt.toml"
 	places := []string{"./" + name}
-	// The XDG specification has relative paths ignored.
+	// The XDG specification says to ignore relative paths.
 	if dir := env["XDG_CONFIG_HOME"]; filepath.IsAbs(dir) {
 		places = append(places, filepath.Join(dir, "shunt", name))
 	} else if home := env["HOME"]; home != "" {

@@ -51,7 +51,7 @@ func newLoader(o Options) (*loader, error) {
 func (l *loader) decode(document *schema.Document) {
 	if document.IsList("upstreams") {
 		l.config.ordered, l.config.Providers = true, nil
-		l.Reject(document, "providers", &Config{}, "cannot stand beside [[upstreams]]; declare every provider in one of the two ways")
+		l.Reject(document, "providers", &Config{}, "cannot be combined with [[upstreams]]; declare all providers in one of the two ways")
 	}
 	l.Decode(document, l.config)
 	if !l.config.ordered {

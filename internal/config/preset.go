@@ -5,7 +5,7 @@ import (
 	"net/url"
 )
 
-// preset is what an upstream is unless it says otherwise (CFG-22).
+// preset holds the values of an upstream that the file does not set (CFG-22).
 type preset struct {
 	name      string
 	kind      Kind
@@ -41,7 +41,7 @@ func presetNames() []string {
 	return names
 }
 
-// applyPresets fills in what upstreams leave open: from their presets, and what those leave open with the defaults of [providers.*].
+// applyPresets fills in what upstreams do not set, from their presets and then from the defaults of [providers.*].
 func (l *loader) applyPresets() {
 	if !l.config.ordered {
 		return

@@ -20,6 +20,6 @@ func WriteReference(w io.Writer, families []Family) error {
 //go:embed starter.toml
 var starter []byte
 
-// Starter is a configuration file to begin with: a pool of the accounts in the store, and the rest as comments. It passes
-// [Load] anywhere.
+// Starter returns a configuration file to start from: a pool of the accounts in the store, and the other settings as comments.
+// [Load] accepts it on any machine.
 func Starter() []byte { return bytes.Clone(starter) }

@@ -2,7 +2,7 @@ package config
 
 import "strings"
 
-// Model is one entry of [[models]]: a model that clients are told of and, if it has upstreams, where its requests go.
+// Model is one entry of [[models]]: a model that shunt lists and, if it has upstreams, where requests for it go.
 type Model struct {
 	ID          string
 	DisplayName string   // empty: none
@@ -12,7 +12,7 @@ type Model struct {
 // Target is a model at an upstream.
 type Target struct {
 	Upstream string // names one of Config.Providers
-	Model    string // as that upstream calls it
+	Model    string // its name there
 }
 
 // Route is one entry of [[routes]].
@@ -22,24 +22,23 @@ type Route struct {
 	UpstreamModel string // empty: the model unchanged
 }
 
-// Prefix is one entry of [[route_prefixes]]: where models go whose names begin so.
+// Prefix is one entry of [[route_prefixes]]: where requests for models with this prefix go.
 type Prefix struct {
 	Prefix   string
 	Provider string // names one of Config.Providers
 }
 
-// Route says where requests for a model go, as the client names it (RTE-1): its mapping, else the first of the routes that is for
-// exactly this model, else the first of the prefixes that it begins with, else the default provider. There is always a first
-// target; it is the one that counts tokens (RTE-4). More than one is a chain, to be tried in order (CHN-1). The answer is the
-// configuration's own and must not be written to.
+// Route returns where requests go for a model, as the client names it (RTE-1): to its mapping, else to the first route for exactly
+// this model, else to the first prefix that it begins with, else to the default provider. There is always a first target, which
+// counts tokens (RTE-4). Several targets are a chain, to be tried in order (CHN-1). The caller must not change the result.
 //
-// The long-context mark of the client's is taken off first, so a target's model is empty if the client's was nothing else.
+// Route first removes the client's long-context mark, so a target's model is empty if the client's was only that.
 func (c *Config) Route(model string) []Target {
 	targets, _ := c.RouteBy(model)
 	return targets
 }
 
-// RouteBy is Route, and names the key of the configuration that decides: models, routes, route_prefixes or
+// RouteBy is Route, and also returns the key of the configuration that decides: models, routes, route_prefixes or
 // server.default_provider.
 func (c *Config) RouteBy(model string) (targets []Target, key string) {
 	model = unmarked(model)
@@ -65,7 +64,7 @@ func (c *Config) RouteBy(model string) (targets []Target, key string) {
 	return []Target{{c.Server.DefaultProvider, model}}, "server.default_provider"
 }
 
-// unmarked is a model without the mark by which Claude Code asks for a long context. No upstream knows it.
+// unmarked returns a model without the mark with which Claude Code requests a long context. No upstream knows the mark.
 func unmarked(model string) string {
 	for _, mark := range []string{"[1m]", "[1M]"} {
 		if bare, ok := strings.CutSuffix(model, mark); ok {

@@ -2,7 +2,7 @@ package config
 
 import "shunt/internal/config/schema"
 
-// settings are where those of one provider stand. The two forms of declaring one differ in that, and in what the keys are called.
+// settings are the spots of one provider's keys, which have other places and names in the two forms of declaring one.
 type settings struct {
 	self, name, preset, kind, baseURL, authTable, auth, keyEnv, keyHeader, account, accounts schema.Spot
 }
@@ -23,7 +23,8 @@ func (l *loader) settings(provider int) settings {
 	}
 }
 
-// accountSpot is a key of one of a provider's accounts. A pool of one has no other key than its name.
+// accountSpot returns the spot of a key of one of a provider's accounts. The account of a pool with `account` has no key besides
+// its name.
 func (l *loader) accountSpot(provider, account int, key string) schema.Spot {
 	s := l.settings(provider)
 	if l.config.ordered && l.Written(s.account) {
@@ -32,7 +33,7 @@ func (l *loader) accountSpot(provider, account int, key string) schema.Spot {
 	return s.accounts.Item(account).Of(key)
 }
 
-// authKnown reports whether what a provider's Auth says can be relied on.
+// authKnown reports whether a provider's Auth can be relied on.
 func (l *loader) authKnown(s settings) bool {
 	return !l.Failed(s.auth) && !l.Failed(s.authTable) && (!l.config.ordered || l.Written(s.auth) || !l.Failed(s.preset))
 }

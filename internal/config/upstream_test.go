@@ -188,8 +188,8 @@ func TestBadUpstreamEnvironment(t *testing.T) {
 			`shunt.toml:11: upstreams.auth.header: belongs to an API key; write mode = "api_key" or remove it`},
 		{"SHUNT_UPSTREAMS__MY_KEY__AUTH__ENV=MISSING", "SHUNT_UPSTREAMS__MY_KEY__AUTH__ENV: the environment variable MISSING is not set; set it to the key or name another"},
 		{"SHUNT_UPSTREAMS__CLAUDE__BASE_URL=https://hush.example", `SHUNT_UPSTREAMS__CLAUDE__BASE_URL: must name anthropic.com, a subdomain of it or a loopback host, because auth = "claude_oauth" sends account credentials there`},
-		{"SHUNT_UPSTREAMS__CLAUDE__NAME=other", `shunt.toml:3: server.default_provider: names a provider that does not exist; there is other, my-key, a-b, a_b` + "\n" +
-			`shunt.toml:21: models.upstream_model.claude: is no provider; there is other, my-key, a-b, a_b`},
+		{"SHUNT_UPSTREAMS__CLAUDE__NAME=other", `shunt.toml:3: server.default_provider: names a provider that does not exist; known: other, my-key, a-b, a_b` + "\n" +
+			`shunt.toml:21: models.upstream_model.claude: is not a provider; known: other, my-key, a-b, a_b`},
 	} {
 		file := write(t, upstreamsFile)
 		_, _, err := Load(Options{Families: claude, Path: file, Env: []string{c.variable, "KEY=key"}})

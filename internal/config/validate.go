@@ -10,7 +10,7 @@ import (
 	"shunt/internal/secret"
 )
 
-// validate reports what is wrong between keys. Of a key that has failed by itself it concludes nothing.
+// validate checks the keys against each other. It draws no conclusion from a key whose own value is wrong.
 func (l *loader) validate() {
 	if l.config.ordered {
 		l.validateUpstreams()
@@ -28,7 +28,7 @@ func (l *loader) validateDefaultProvider() {
 	at := schema.At("server").Of("default_provider")
 	name := l.config.Server.DefaultProvider
 	if l.config.ordered && !l.Written(at) && l.unknownProvider(name) != "" {
-		l.Report(at, fmt.Sprintf("is not set, and the default, %q, is none of the upstreams; name one", name))
+		l.Report(at, fmt.Sprintf("is not set, and the default, %q, is not one of the upstreams; name one", name))
 		return
 	}
 	l.checkReference(at, name)
@@ -41,8 +41,8 @@ func (l *loader) checkReference(at schema.Spot, name string) {
 	}
 }
 
-// unknownProvider says what could be meant by a name that is no provider's; it is empty if the name is one's, or if not all
-// names are known.
+// unknownProvider returns a suggestion for a name that is not a provider's. It is empty if the name is a provider's, or if not
+// all names are known.
 func (l *loader) unknownProvider(name string) string {
 	if l.Failed(schema.At("").Of("upstreams")) || l.Failed(schema.At("").Of("providers")) {
 		return ""
@@ -57,7 +57,7 @@ func (l *loader) unknownProvider(name string) string {
 	if near, ok := schema.Nearest(name, names); ok {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
-	return "there is " + strings.Join(names, ", ")
+	return "known: " + strings.Join(names, ", ")
 }
 
 func (l *loader) validateProvider(index int) {
@@ -67,7 +67,7 @@ func (l *loader) validateProvider(index int) {
 	switch {
 	case l.Failed(s.baseURL):
 	case p.BaseURL == nil && !l.Failed(s.preset):
-		l.Fail(s.baseURL, `is missing; write where the provider is reached, such as base_url = "https://api.example.com"`)
+		l.Fail(s.baseURL, `is missing; write the URL of the provider, such as base_url = "https://api.example.com"`)
 	case p.BaseURL != nil && p.Pool() && authKnown:
 		l.validatePool(p, s)
 	}
@@ -80,7 +80,7 @@ func (l *loader) validateProvider(index int) {
 	l.validateAccounts(index)
 }
 
-// validatePool wants the protocol of the family, and a host that may receive its tokens (CFG-41).
+// validatePool checks that a pool has the protocol of its family and a host that may receive its tokens (CFG-41).
 func (l *loader) validatePool(p *Provider, s settings) {
 	family, _ := l.families.pool(p.Auth)
 	if p.Kind != family.Kind && !l.Failed(s.kind) {
@@ -91,7 +91,7 @@ func (l *loader) validatePool(p *Provider, s settings) {
 	}
 }
 
-// variableTitle names a variable only if it looks like one, since it may be the secret itself, written in the wrong place.
+// variableTitle names a variable only if it looks like one; otherwise it may be a secret in the wrong place.
 func variableTitle(name string) string {
 	if conventionalName.MatchString(name) {
 		return "the environment variable " + name
@@ -127,7 +127,7 @@ var (
 
 func (l *loader) validateAccounts(provider int) {
 	if s := l.settings(provider); l.Failed(s.accounts) || l.config.ordered && l.Written(s.account) {
-		return // of account, all that can be wrong is its name
+		return // the only thing that can be wrong with account is its name
 	}
 	used := map[string]int{}
 	for i, a := range l.config.Providers[provider].Accounts {
@@ -144,7 +144,7 @@ func (l *loader) validateAccounts(provider int) {
 			}
 		}
 		if l.Written(key("credentials")) && l.Written(key("token_env")) {
-			l.Report(key("token_env"), "cannot stand beside credentials; an account has one credential, so remove one of the two")
+			l.Report(key("token_env"), "cannot be combined with credentials; an account has one credential, so remove one of the two")
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"shunt/internal/userfile"
 )
 
-// validateAccess resolves the tokens of [server.auth] and [server.admin]. Where its operator meant shunt to be closed, it does not run
-// open (CFG-43).
+// validateAccess resolves the tokens of [server.auth] and [server.admin]. shunt does not run open if its operator meant it to be
+// closed (CFG-43).
 func (l *loader) validateAccess() {
 	server := &l.config.Server
 	if server.Clients.Present {
@@ -22,21 +22,21 @@ func (l *loader) validateAccess() {
 		l.resolveAdmin(&server.Admin)
 	}
 	if server.Usage && !server.Clients.Present {
-		l.Report(schema.At("server.usage"), "needs [server.auth], since it answers holders of a client token only")
+		l.Report(schema.At("server.usage"), "requires [server.auth], because only holders of a client token may use it")
 	}
 	bind := schema.At("server").Of("bind")
 	if server.OAuthUsage && !server.Clients.Present && !server.Bind.Addr().IsLoopback() && !l.Failed(bind) {
-		l.Report(schema.At("server.oauth_usage"), "needs [server.auth], since server.bind is no loopback address")
+		l.Report(schema.At("server.oauth_usage"), "requires [server.auth], because server.bind is not a loopback address")
 	}
 	if server.OAuthUsage && !l.Failed(bind) {
 		l.validateNoLoop()
 	}
-	l.wants(server.Metrics.Present && !server.Metrics.Bind.IsValid(), schema.At("server.metrics").Of("bind"), `is missing; write an address and a port, such as bind = "127.0.0.1:9464"`)
-	l.wants(l.config.OTel.Present && l.config.OTel.Endpoint == nil, schema.At("otel").Of("endpoint"), `is missing; write where the collector is, such as endpoint = "http://127.0.0.1:4318"`)
+	l.require(server.Metrics.Present && !server.Metrics.Bind.IsValid(), schema.At("server.metrics").Of("bind"), `is missing; write an address and a port, such as bind = "127.0.0.1:9464"`)
+	l.require(l.config.OTel.Present && l.config.OTel.Endpoint == nil, schema.At("otel").Of("endpoint"), `is missing; write the URL of the collector, such as endpoint = "http://127.0.0.1:4318"`)
 }
 
-// wants reports a key that is missing, unless it is there and no good.
-func (l *loader) wants(missing bool, at schema.Spot, message string) {
+// require reports a key as missing, unless it is there with a wrong value.
+func (l *loader) require(missing bool, at schema.Spot, message string) {
 	if missing && !l.Failed(at) {
 		l.Fail(at, message)
 	}
@@ -49,7 +49,7 @@ func (l *loader) resolveClients(c *Clients) {
 	}
 	text, ok := l.env[c.TokensEnv]
 	if !ok || strings.TrimSpace(text) == "" {
-		l.Fail(at, variableTitle(c.TokensEnv)+" is not set or empty, so nobody could get in; set it to name:token pairs, or remove [server.auth]")
+		l.Fail(at, variableTitle(c.TokensEnv)+" is not set or empty, so no client could use shunt; set it to name:token pairs, or remove [server.auth]")
 		return
 	}
 	var err error
@@ -63,7 +63,7 @@ func (l *loader) resolveClients(c *Clients) {
 	}
 }
 
-// shortestToken is the number of characters from which a token cannot be guessed (ADM-1).
+// shortestToken is the length, in characters, from which a token cannot be guessed (ADM-1).
 const shortestToken = 16
 
 const longerToken = "make a longer one, as with `openssl rand -hex 32`"
@@ -101,7 +101,7 @@ func (l *loader) resolveAdmin(a *Admin) {
 	}
 	l.validateAdminKeys(a)
 	if len(a.Tokens)+len(a.ReadKeys)+len(a.WriteKeys) == 0 && known {
-		l.Fail(fromEnv, variableTitle(a.TokensEnv)+" is not set or empty, and there is no other credential, so nobody could get in; "+
+		l.Fail(fromEnv, variableTitle(a.TokensEnv)+" is not set or empty, and there is no other credential, so nobody could log in; "+
 			"set it to name:token pairs, write tokens_file, read_keys or write_keys, or remove [server.admin]")
 	}
 	if known {
@@ -111,7 +111,7 @@ func (l *loader) resolveAdmin(a *Admin) {
 
 func isNewline(r rune) bool { return r == '\n' || r == '\r' }
 
-// validateAdminKeys wants every key to be whole and no two credentials to have one name.
+// validateAdminKeys checks that every key is complete and that names are unique.
 func (l *loader) validateAdminKeys(a *Admin) {
 	used := map[string]bool{}
 	for _, t := range a.Tokens {
@@ -121,8 +121,8 @@ func (l *loader) validateAdminKeys(a *Admin) {
 		for i, t := range tokens {
 			at := schema.At("server.admin").Of(list).Item(i)
 			id, key := at.Of("id"), at.Of("key")
-			l.wants(t.Name == "", id, `is missing; write id = "..."`)
-			l.wants(t.Value.IsZero(), key, "is missing; write "+referencedKey)
+			l.require(t.Name == "", id, `is missing; write id = "..."`)
+			l.require(t.Value.IsZero(), key, "is missing; write "+referencedKey)
 			if used[t.Name] && t.Name != "" {
 				l.Fail(id, "is also the name of another key or token of [server.admin]; names are unique")
 			}
@@ -133,7 +133,7 @@ func (l *loader) validateAdminKeys(a *Admin) {
 	check("write_keys", a.WriteKeys)
 }
 
-// validateApart keeps a client's token from opening the admin surface (ADM-1).
+// validateApart checks that no client's token gives access to the admin surface (ADM-1).
 func (l *loader) validateApart(at schema.Spot, a *Admin) {
 	clients := map[secret.String]bool{}
 	for _, t := range l.config.Server.Clients.Tokens {
@@ -150,14 +150,14 @@ func (l *loader) validateApart(at schema.Spot, a *Admin) {
 	for _, list := range [][]Token{a.Tokens, a.ReadKeys, a.WriteKeys} {
 		for _, t := range list {
 			if clients[t.Value] {
-				l.Fail(at, "has a credential that is also a token of [server.auth]; a client's token must not open it, so make another")
+				l.Fail(at, "has a credential that is also a token of [server.auth]; a client's token must not give access to it, so make another")
 				return
 			}
 		}
 	}
 }
 
-// validateNoLoop keeps shunt from asking itself how much quota its accounts have (CFG-44).
+// validateNoLoop keeps shunt from polling itself for the usage of its accounts (CFG-44).
 func (l *loader) validateNoLoop() {
 	bind := l.config.Server.Bind
 	for i := range l.config.Providers {
@@ -167,15 +167,15 @@ func (l *loader) validateNoLoop() {
 		}
 		host := p.BaseURL.Hostname()
 		if portOf(p.BaseURL) == fmt.Sprint(bind.Port()) && (hosts.IsLoopback(host) || host == bind.Addr().String()) {
-			l.Fail(s.baseURL, "is this gateway's own address, so with [server.oauth_usage] it would read its own answer as the provider's; name the provider, or remove one of the two")
+			l.Fail(s.baseURL, "is this gateway's own address, so with [server.oauth_usage] shunt would take its own response for the provider's; use the provider's URL, or remove one of the two")
 		}
 	}
 }
 
 var tokenNameRule = regexp.MustCompile(`^` + tokenNames + `$`)
 
-// pairs are the tokens of a list of name:token with commas between them (AUTH-1). Its errors tell them by their number, since any part of
-// one may be a secret.
+// pairs returns the tokens of a list of name:token pairs, separated by commas (AUTH-1). Its errors refer to pairs by number, because any
+// part of one may be a secret.
 func pairs(text string) ([]Token, error) {
 	var tokens []Token
 	used := map[string]int{}
@@ -185,11 +185,11 @@ func pairs(text string) ([]Token, error) {
 		number := i + 1
 		switch {
 		case !ok || name == "" || value == "":
-			return nil, fmt.Errorf("must hold name:token pairs with commas between them; entry %d is none", number)
+			return nil, fmt.Errorf("must hold name:token pairs separated by commas; entry %d is not one", number)
 		case !tokenNameRule.MatchString(name):
-			return nil, fmt.Errorf("must hold name:token pairs with commas between them; the name of entry %d has other characters than a-z, A-Z, 0-9, ., _, @ and -", number)
+			return nil, fmt.Errorf("must hold name:token pairs separated by commas; the name of entry %d has other characters than a-z, A-Z, 0-9, ., _, @ and -", number)
 		case !headerValue.MatchString(value):
-			return nil, fmt.Errorf("must hold name:token pairs with commas between them; the token of entry %d has characters that no token has, such as a space", number)
+			return nil, fmt.Errorf("must hold name:token pairs separated by commas; the token of entry %d has characters that no token has, such as a space", number)
 		case used[name] > 0:
 			return nil, fmt.Errorf("has the same name in entries %d and %d; names are unique", used[name], number)
 		}

@@ -7,10 +7,10 @@ import (
 	"shunt/internal/config/schema"
 )
 
-// validateUpstreams reports what is wrong with [[upstreams]] in ways that [providers.*] has not (CFG-20, CFG-21).
+// validateUpstreams checks what applies to [[upstreams]] and not to [providers.*] (CFG-20, CFG-21).
 func (l *loader) validateUpstreams() {
 	if len(l.config.Providers) == 0 && !l.Failed(schema.At("").Of("upstreams")) {
-		l.Fail(schema.At("").Of("upstreams"), "is empty; declare an upstream, or remove it to have the built-in provider")
+		l.Fail(schema.At("").Of("upstreams"), "is empty; declare an upstream, or remove it to use the built-in provider")
 	}
 	used := map[string]int{}
 	for i := range l.config.Providers {
@@ -29,7 +29,7 @@ func (l *loader) validateUpstreams() {
 	}
 }
 
-// validateProtocol wants a preset, or what takes its place.
+// validateProtocol requires a preset, or the keys that replace it.
 func (l *loader) validateProtocol(p *Provider, s settings) {
 	switch {
 	case p.Preset != "" || l.Failed(s.preset):
@@ -40,7 +40,7 @@ func (l *loader) validateProtocol(p *Provider, s settings) {
 	}
 }
 
-// validateAuth reports what does not belong to the mode, since it would have no effect.
+// validateAuth reports keys that do not belong to the mode and would have no effect.
 func (l *loader) validateAuth(p *Provider, s settings) {
 	if l.Written(s.authTable) && !l.Written(s.auth) && p.Preset == "" && l.authKnown(s) {
 		l.Fail(s.auth, "is missing; write "+schema.OneOf(l.families.auths()...))
@@ -49,7 +49,7 @@ func (l *loader) validateAuth(p *Provider, s settings) {
 		l.Fail(s.accounts, "is empty; name the accounts, or remove it to use the whole account store")
 	}
 	if l.Written(s.account) && l.Written(s.accounts) {
-		l.Fail(s.accounts, "cannot stand beside account; name all accounts here, or the one there")
+		l.Fail(s.accounts, "cannot be combined with account; name all accounts here, or the one there")
 	}
 	if !l.authKnown(s) {
 		return

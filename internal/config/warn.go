@@ -10,7 +10,7 @@ import (
 	"shunt/internal/identity"
 )
 
-// warn says what is allowed but probably not meant (CFG-45), as far as the configuration alone can tell.
+// warn adds warnings about what is allowed but probably not intended (CFG-45), as far as the configuration alone shows it.
 func (l *loader) warn() {
 	var pools []string
 	for i := range l.config.Providers {
@@ -21,17 +21,17 @@ func (l *loader) warn() {
 		pools = append(pools, p.Name)
 		for j, a := range p.Accounts {
 			if a.TokenEnv != "" && a.UUID == "" {
-				l.Warn(l.accountSpot(i, j, "token_env"), fmt.Sprintf("account %q has no uuid, and its token does not tell it; "+
-					"add uuid, or an entry for the same account elsewhere is taken for another account", a.Name))
+				l.Warn(l.accountSpot(i, j, "token_env"), fmt.Sprintf("account %q has no uuid, and its token does not contain it; "+
+					"add uuid, or shunt takes another entry for the same account for a different account", a.Name))
 			}
 		}
 	}
 	if server := &l.config.Server; len(pools) > 0 && !server.Bind.Addr().IsLoopback() && !server.Clients.Present {
-		l.Warn(schema.At("server").Of("bind"), fmt.Sprintf("whoever reaches this address can use the accounts of %s without a token; "+
+		l.Warn(schema.At("server").Of("bind"), fmt.Sprintf("anyone who can reach this address can use the accounts of %s without a token; "+
 			"write [server.auth], bind to a loopback address, or let only trusted machines reach it", strings.Join(pools, ", ")))
 	}
 	if access := &l.config.Server.Access; len(access.TrustedProxies) > 0 && !access.TrustForwardedFor {
-		l.Warn(schema.At("server.access_control").Of("trusted_proxies"), "has no effect without trust_forwarded_for = true; write that too, or remove it")
+		l.Warn(schema.At("server.access_control").Of("trusted_proxies"), "has no effect without trust_forwarded_for = true; add that, or remove this")
 	}
 	l.warnOfAliases()
 	l.warnOfPlainHTTP()
@@ -39,9 +39,9 @@ func (l *loader) warn() {
 	l.warnOfRoutes()
 }
 
-// warnOfAliases names the configured accounts that are one identity (ID-1), and those that cannot be told from one because
-// their UUID is held in several organizations and theirs is not given (ID-1b). An account that several upstreams name alike is
-// meant to be shared: that is how a model is pinned to it.
+// warnOfAliases warns of configured accounts that are one identity (ID-1), and of those that may be one because their UUID is in
+// several organizations and their own is not given (ID-1b). An account that several upstreams name alike is meant to be shared:
+// that is how a model is pinned to it.
 func (l *loader) warnOfAliases() {
 	organizations := l.organizations()
 	first := map[identity.Key]*Account{}
@@ -53,8 +53,8 @@ func (l *loader) warnOfAliases() {
 		titles[a] = name
 		split := len(organizations[a.UUID]) > 1
 		if split && a.OrganizationUUID == "" {
-			l.Warn(l.accountSpot(provider, index, "uuid"), "account "+name+" has a uuid that other entries hold in two organizations; "+
-				"add organization_uuid, or it counts as an account of its own")
+			l.Warn(l.accountSpot(provider, index, "uuid"), "account "+name+" has a uuid that other entries have in two organizations; "+
+				"add organization_uuid, or it counts as a separate account")
 		}
 		key := fileIdentity(p, a, split)
 		switch other, dup := first[key]; {
@@ -67,7 +67,7 @@ func (l *loader) warnOfAliases() {
 	})
 }
 
-// fileIdentity is the identity of an account as far as the file tells; split says that its UUID is held in two organizations.
+// fileIdentity returns the identity of an account as far as the file shows it. Split says that its UUID is in two organizations.
 func fileIdentity(p *Provider, a *Account, split bool) identity.Key {
 	switch {
 	case a.UUID != "" && split && a.OrganizationUUID == "":
@@ -83,7 +83,7 @@ func fileIdentity(p *Provider, a *Account, split bool) identity.Key {
 	}
 }
 
-// organizations collects for each UUID the organizations that it is configured with.
+// organizations returns, for each UUID, the organizations that it is configured with.
 func (l *loader) organizations() map[string]map[string]bool {
 	found := map[string]map[string]bool{}
 	l.eachPoolAccount(func(provider, index int) {
@@ -107,7 +107,7 @@ func (l *loader) eachPoolAccount(visit func(provider, index int)) {
 	}
 }
 
-// warnOfPlainHTTP warns of providers to which a credential would travel unencrypted.
+// warnOfPlainHTTP warns of providers to which a credential would be sent unencrypted.
 func (l *loader) warnOfPlainHTTP() {
 	for i := range l.config.Providers {
 		p := &l.config.Providers[i]
@@ -118,11 +118,11 @@ func (l *loader) warnOfPlainHTTP() {
 		if p.Auth == APIKey {
 			what = "the API key"
 		}
-		l.Warn(l.settings(i).baseURL, "sends "+what+" over plain HTTP, which anyone on the way can read; use https, or a provider on this machine")
+		l.Warn(l.settings(i).baseURL, "sends "+what+" over plain HTTP, which anyone on the network path can read; use https, or a provider on this machine")
 	}
 }
 
-// warnOfHeaders names the providers that will not find the key where it is sent.
+// warnOfHeaders warns of providers that do not read the key from the header that carries it.
 func (l *loader) warnOfHeaders() {
 	for i := range l.config.Providers {
 		p, s := &l.config.Providers[i], l.settings(i)
@@ -137,13 +137,13 @@ func (l *loader) warnOfHeaders() {
 	}
 }
 
-// warnOfRoutes names the routes and prefixes that no request can reach.
+// warnOfRoutes warns of routes and prefixes that no request can reach.
 func (l *loader) warnOfRoutes() {
 	first := map[string]int{}
 	for i, r := range l.config.Routes {
 		at := routeSpot(i).Of("model")
 		if unmarked(r.Model) != r.Model {
-			l.Warn(at, "ends in a long-context mark, which is taken off every model before it is looked for, so this route is never used; write it without")
+			l.Warn(at, "ends in a long-context mark, which shunt removes from every model before it looks for it, so this route is never used; write the model without the mark")
 		}
 		if before, dup := first[r.Model]; dup {
 			l.Warn(at, "is also routed in line "+l.line(routeSpot(before))+", so this route is never used")
@@ -155,7 +155,7 @@ func (l *loader) warnOfRoutes() {
 	for i, p := range prefixes {
 		before := slices.IndexFunc(prefixes[:i], func(earlier Prefix) bool { return strings.HasPrefix(p.Prefix, earlier.Prefix) })
 		if before >= 0 {
-			l.Warn(prefixSpot(i).Of("prefix"), "begins like the prefix in line "+l.line(prefixSpot(before))+", so this one is never used; put it before that one")
+			l.Warn(prefixSpot(i).Of("prefix"), "begins with the prefix in line "+l.line(prefixSpot(before))+", so this one is never used; put it before that one")
 		}
 	}
 }

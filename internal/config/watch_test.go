@@ -155,7 +155,7 @@ func TestWatchReportsOnce(t *testing.T) {
 		w.expect(noticed, "127.0.0.1:1")
 
 		w.rewrite(" \n")
-		w.expect(noticed, ": has become empty; to run on the defaults alone, leave a comment in it")
+		w.expect(noticed, ": has become empty; to use only the defaults, leave a comment in it")
 		w.expect(time.Minute)
 		w.rewrite("# the defaults")
 		w.expect(noticed, "127.0.0.1:3001")
