@@ -13,16 +13,16 @@ import (
 
 type accountsCommand struct {
 	List   accountsListCommand   `cmd:"" help:"List the accounts of the store."`
-	Pause  pauseCommand          `cmd:"" help:"Have a running shunt send nothing to an account until it is resumed."`
-	Resume resumeCommand         `cmd:"" help:"Have a running shunt use an account again."`
-	Remove accountsRemoveCommand `cmd:"" help:"Remove accounts from the store, with their logins."`
+	Pause  pauseCommand          `cmd:"" help:"Tell a running shunt to stop using an account until it is resumed."`
+	Resume resumeCommand         `cmd:"" help:"Tell a running shunt to use an account again."`
+	Remove accountsRemoveCommand `cmd:"" help:"Remove accounts and their logins from the store."`
 }
 
 type accountsListCommand struct {
 	JSON bool `help:"Print JSON."`
 }
 
-// Run lists what the store holds, without its tokens. Accounts that the configuration takes from elsewhere are not in it.
+// Run lists the accounts of the store without their tokens, and no accounts that the configuration takes from elsewhere.
 func (k *accountsListCommand) Run(s *System) error {
 	store, err := openStore(s)
 	if err != nil {
@@ -33,7 +33,7 @@ func (k *accountsListCommand) Run(s *System) error {
 		return err
 	}
 	if k.JSON {
-		return json.NewEncoder(s.Stdout).Encode(listAnswer(entries))
+		return json.NewEncoder(s.Stdout).Encode(listForPrograms(entries))
 	}
 	if len(entries) == 0 {
 		fmt.Fprintf(s.Stderr, "No account in %s. `shunt login claude --name NAME` adds one.\n", store.Dir())
@@ -42,7 +42,7 @@ func (k *accountsListCommand) Run(s *System) error {
 	return writeEntries(s.Stdout, entries, time.Now())
 }
 
-// writeEntries writes a table for people.
+// writeEntries writes the accounts as a table.
 func writeEntries(w io.Writer, entries []account.Entry, now time.Time) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "NAME\tKIND\tEXPIRES\tACCOUNT")
@@ -60,7 +60,7 @@ func writeEntries(w io.Writer, entries []account.Entry, now time.Time) error {
 		case !e.Expires.IsZero():
 			until = e.Expires.Local().Format("2006-01-02 15:04")
 			if e.Kind == account.SetupToken && !e.Expires.After(now) {
-				until += " (expired)" // a login is refreshed
+				until += " (expired)" // shunt refreshes a login
 			}
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", e.Name, kind, until, owner)
@@ -82,9 +82,9 @@ type accountList struct {
 	Accounts []listedAccount `json:"accounts"`
 }
 
-// listAnswer is the list for programs; what is unknown is null.
-func listAnswer(entries []account.Entry) accountList {
-	answer := accountList{Accounts: []listedAccount{}}
+// listForPrograms returns the list for JSON; unknown values are null.
+func listForPrograms(entries []account.Entry) accountList {
+	list := accountList{Accounts: []listedAccount{}}
 	known := func(text string) *string {
 		if text == "" {
 			return nil
@@ -102,16 +102,16 @@ func listAnswer(entries []account.Entry) accountList {
 		if e.Problem != nil {
 			a.Problem = e.Problem.Error()
 		}
-		answer.Accounts = append(answer.Accounts, a)
+		list.Accounts = append(list.Accounts, a)
 	}
-	return answer
+	return list
 }
 
 type accountsRemoveCommand struct {
 	Names []string `arg:"" name:"name" help:"The accounts to remove."`
 }
 
-// Run removes what it can and reports the rest.
+// Run removes the accounts that it can and reports the others.
 func (k *accountsRemoveCommand) Run(s *System) error {
 	store, err := openStore(s)
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 )
 
 type checkCommand struct {
-	Explain string `placeholder:"MODEL" help:"Say where requests for a model would go, and with which credentials."`
+	Explain string `placeholder:"MODEL" help:"Show where requests for a model would go, and with which credentials."`
 	JSON    bool   `help:"Print JSON."`
 }
 
-// Run checks without opening the account store or touching the network (CFG-46).
+// Run checks the configuration without opening the account store or using the network (CFG-46).
 func (k *checkCommand) Run(c *commands, s *System) error {
 	cfg, warnings, err := load(c, s)
 	var problems config.Problems
@@ -29,9 +29,9 @@ func (k *checkCommand) Run(c *commands, s *System) error {
 		}
 	}
 	if k.JSON {
-		answer := checkAnswer(problems, warnings)
-		answer.Explained = explained
-		if err := json.NewEncoder(s.Stdout).Encode(answer); err != nil {
+		result := checkResult(problems, warnings)
+		result.Explained = explained
+		if err := json.NewEncoder(s.Stdout).Encode(result); err != nil {
 			return err
 		}
 	} else {
@@ -40,7 +40,7 @@ func (k *checkCommand) Run(c *commands, s *System) error {
 		}
 		if len(problems) == 0 {
 			if c.Config == "" {
-				fmt.Fprintln(s.Stderr, "checked:", cmp.Or(cfg.Path, "no file, so the built-in defaults"))
+				fmt.Fprintln(s.Stderr, "checked:", cmp.Or(cfg.Path, "no file; using the built-in defaults"))
 			}
 			fmt.Fprintln(s.Stdout, "config ok")
 		}
@@ -81,13 +81,14 @@ type checked struct {
 	Explained *explanation `json:"explained,omitempty"`
 }
 
-func checkAnswer(problems config.Problems, warnings []config.Warning) checked {
-	answer := checked{OK: len(problems) == 0, Problems: []problem{}, Warnings: []problem{}}
+// checkResult returns the result for programs.
+func checkResult(problems config.Problems, warnings []config.Warning) checked {
+	result := checked{OK: len(problems) == 0, Problems: []problem{}, Warnings: []problem{}}
 	for _, p := range problems {
-		answer.Problems = append(answer.Problems, problem(p))
+		result.Problems = append(result.Problems, problem(p))
 	}
 	for _, w := range warnings {
-		answer.Warnings = append(answer.Warnings, problem(w))
+		result.Warnings = append(result.Warnings, problem(w))
 	}
-	return answer
+	return result
 }

@@ -1,5 +1,5 @@
-// Package cli is the command line: one file a subcommand. It reads flags, prints answers for people or for programs, and
-// turns what happened into an exit code (CLI-1). Answers go to stdout, logs and errors to stderr.
+// Package cli is the command line, with one file per subcommand. It reads flags, prints results for people or for programs, and
+// converts errors to exit codes (CLI-1). Results go to stdout, logs and errors to stderr.
 package cli
 
 import (
@@ -21,7 +21,7 @@ const (
 	exitUsage  = 2
 )
 
-// System is what a command sees of the world.
+// System is what a command uses of its process.
 type System struct {
 	Args   []string // without the program's name
 	Env    []string // as [os.Environ] gives it
@@ -35,21 +35,21 @@ func (s *System) Getenv(name string) string { return userfile.Getenv(s.Env)(name
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// errReported says that the command has failed and has already said why.
+// errReported means that the command has failed and has already printed why.
 var errReported = errors.New("reported")
 
 type commands struct {
 	Config   string `short:"c" placeholder:"PATH" help:"The configuration file. Without it: ./shunt.toml, ~/.config/shunt/shunt.toml or /etc/shunt/shunt.toml."`
-	LogLevel string `placeholder:"LEVEL" enum:"debug,info,warn,error," default:"" help:"What is logged: debug, info, warn or error. It outranks log.level of the configuration."`
+	LogLevel string `placeholder:"LEVEL" enum:"debug,info,warn,error," default:"" help:"The lowest level that is logged: debug, info, warn or error. It takes precedence over log.level of the configuration."`
 
-	Run      runCommand      `cmd:"" help:"Run the gateway until SIGTERM or Ctrl-C; open answers may finish. SIGHUP reloads the configuration."`
+	Run      runCommand      `cmd:"" help:"Run the gateway until SIGTERM or Ctrl-C; open responses may finish. SIGHUP reloads the configuration."`
 	Check    checkCommand    `cmd:"" help:"Check the configuration and list every problem it has."`
-	Login    loginCommand    `cmd:"" help:"Log in to an account and put it into the store."`
+	Login    loginCommand    `cmd:"" help:"Log in to an account and add it to the store."`
 	Accounts accountsCommand `cmd:"" help:"List, pause, resume and remove accounts."`
-	Status   statusCommand   `cmd:"" help:"Show how full the accounts of a running shunt are, and in what state."`
+	Status   statusCommand   `cmd:"" help:"Show the state and the quota usage of the accounts of a running shunt."`
 	Init     initCommand     `cmd:"" help:"Write a commented configuration to start from."`
 	Demo     demoCommand     `cmd:"" help:"Watch simulated accounts serve simulated coding sessions; needs no account and no network."`
-	Simulate simulateCommand `cmd:"" help:"Compare scheduling policies in virtual time: what each serves, wastes, refuses and moves."`
+	Simulate simulateCommand `cmd:"" help:"Compare scheduling policies in virtual time: how much each serves, wastes, refuses and moves."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 	Help     helpCommand     `cmd:"" help:"Explain a command."`
 }
@@ -94,10 +94,10 @@ func Main(s System) int {
 	return exitFailed
 }
 
-// errUsage says that a command was called with arguments that it cannot take.
+// errUsage means that the arguments of a command are wrong.
 var errUsage = errors.New("see `shunt help`")
 
-// level is the log level that the flag names; not ok if it names none.
+// level returns the log level of the flag, and false if the flag is not set.
 func (c *commands) level() (level slog.Level, ok bool) {
 	return level, c.LogLevel != "" && level.UnmarshalText([]byte(c.LogLevel)) == nil
 }

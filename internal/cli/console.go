@@ -9,42 +9,42 @@ import (
 	"golang.org/x/term"
 )
 
-// maxLine is the most bytes of an answer.
+// maxLine is the maximum length of an input line, in bytes.
 const maxLine = 64 << 10
 
-// console asks whoever is at standard input: a person at a terminal, or a program that writes lines.
+// console prompts for lines on standard input, from a person at a terminal or a program.
 type console struct {
 	in  *os.File
-	out io.Writer // where the questions go
+	out io.Writer // for the prompts
 }
 
 func (c console) interactive() bool { return isTerminal(c.in) }
 
-// ask asks for a line, which a terminal does not show if it is hidden. The error is [io.EOF] if there is none. The end of
-// ctx ends the wait and leaves the terminal as it was; the read itself cannot be ended and takes one more line with it.
+// ask prompts for a line. If hidden, a terminal does not show it. The error is [io.EOF] if there is no line. When ctx ends, ask
+// restores the terminal and returns; the read itself cannot be canceled and consumes one more line.
 func (c console) ask(ctx context.Context, prompt string, hidden bool) (string, error) {
 	fmt.Fprint(c.out, prompt)
 	hidden = hidden && c.interactive()
 	fd := int(c.in.Fd())
-	before, _ := term.GetState(fd) // none: no terminal
-	type answer struct {
+	before, _ := term.GetState(fd) // nil if this is not a terminal
+	type input struct {
 		line string
 		err  error
 	}
-	answers := make(chan answer, 1)
+	inputs := make(chan input, 1)
 	go func() {
 		if hidden {
 			line, err := term.ReadPassword(fd)
-			answers <- answer{string(line), err}
+			inputs <- input{string(line), err}
 			return
 		}
 		line, err := readLine(c.in)
-		answers <- answer{line, err}
+		inputs <- input{line, err}
 	}()
 	select {
-	case a := <-answers:
+	case a := <-inputs:
 		if hidden || !c.interactive() {
-			fmt.Fprintln(c.out) // no terminal has shown the end of the line
+			fmt.Fprintln(c.out) // no terminal has echoed the end of the line
 		}
 		return a.line, a.err
 	case <-ctx.Done():
@@ -56,7 +56,7 @@ func (c console) ask(ctx context.Context, prompt string, hidden bool) (string, e
 	}
 }
 
-// readLine reads up to the end of a line and not a byte more, so that what follows is left for the next question.
+// readLine reads a line and not a byte more, so that the rest of the input is left for the next prompt.
 func readLine(r io.Reader) (string, error) {
 	var line []byte
 	for b := make([]byte, 1); len(line) < maxLine; {

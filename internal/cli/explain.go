@@ -9,7 +9,7 @@ import (
 	"shunt/internal/config"
 )
 
-// explanation is where requests for a model go, in order.
+// explanation says where requests for a model go, in order.
 type explanation struct {
 	Model string `json:"model"`
 	By    string `json:"by"` // the key of the configuration that decides
@@ -19,27 +19,27 @@ type explanation struct {
 type step struct {
 	Upstream      string `json:"upstream"`
 	UpstreamModel string `json:"upstream_model"`
-	Origin        string `json:"origin"` // without the path, which may hold what is secret
+	Origin        string `json:"origin"` // without the path, which may contain a secret
 	Auth          string `json:"auth"`
 
 	KeyEnv           string         `json:"key_env,omitempty"`
 	KeyHeader        string         `json:"key_header,omitempty"`
-	Accounts         []scopedByName `json:"accounts,omitempty"`          // of a pool; none: the whole store
-	ClientCredential *bool          `json:"client_credential,omitempty"` // of a passthrough: whether it is the client's own (CHN-4)
+	Accounts         []scopedByName `json:"accounts,omitempty"`          // of a pool; empty: the whole store
+	ClientCredential *bool          `json:"client_credential,omitempty"` // of a passthrough: whether the client's own is sent (CHN-4)
 }
 
 type scopedByName struct {
 	Name        string `json:"name"`
 	TokenEnv    string `json:"token_env,omitempty"`
-	Credentials bool   `json:"credentials,omitempty"` // a file outside of the store
+	Credentials bool   `json:"credentials,omitempty"` // a file outside the store
 	Disabled    bool   `json:"disabled,omitempty"`
 }
 
-// explain says what would become of a request. Like all of check it looks at no credential (CFG-46).
+// explain returns where a request would go. Like the rest of check, it reads no credential (CFG-46).
 func explain(cfg *config.Config, model string) (*explanation, error) {
 	steps, by := app.Explain(cfg, model)
 	if steps[0].Model == "" {
-		return nil, fmt.Errorf("%q names no model, but a long context only", model)
+		return nil, fmt.Errorf("%q is not a model, only a long-context mark", model)
 	}
 	e := &explanation{Model: model, By: by}
 	for _, s := range steps {
@@ -62,9 +62,9 @@ func explain(cfg *config.Config, model string) (*explanation, error) {
 func (e *explanation) print(w io.Writer) {
 	why := map[string]string{
 		"models":                  "is mapped by [[models]]",
-		"routes":                  "is named by [[routes]]",
-		"route_prefixes":          "is matched by [[route_prefixes]]",
-		"server.default_provider": "is named nowhere and goes to server.default_provider",
+		"routes":                  "is routed by [[routes]]",
+		"route_prefixes":          "matches a prefix in [[route_prefixes]]",
+		"server.default_provider": "has no mapping or route and goes to server.default_provider",
 	}[e.By]
 	order := ""
 	if len(e.Chain) > 1 {
@@ -72,20 +72,20 @@ func (e *explanation) print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "%q %s%s:\n", e.Model, why, order)
 	for i, s := range e.Chain {
-		fmt.Fprintf(w, "%3d. %s: asks %s for %q with %s\n", i+1, s.Upstream, s.Origin, s.UpstreamModel, s.credential())
+		fmt.Fprintf(w, "%3d. %s: requests %q from %s with %s\n", i+1, s.Upstream, s.UpstreamModel, s.Origin, s.credential())
 	}
 	if len(e.Chain) > 1 {
-		fmt.Fprintf(w, "Tokens are counted by %s alone.\n", e.Chain[0].Upstream)
+		fmt.Fprintf(w, "Only %s counts tokens.\n", e.Chain[0].Upstream)
 	}
 }
 
-// credential says in words what an upstream is shown.
+// credential describes what is sent to an upstream.
 func (s *step) credential() string {
 	switch {
 	case s.ClientCredential != nil && *s.ClientCredential:
 		return "the client's own credential"
 	case s.ClientCredential != nil:
-		return "no credential (the client's own goes on only from a first upstream that passes it through, and to the same origin)"
+		return "no credential (the client's own is sent only if the first upstream passes it through too and has the same origin)"
 	case s.KeyEnv != "":
 		return fmt.Sprintf("the key in $%s (%s)", s.KeyEnv, s.KeyHeader)
 	case len(s.Accounts) == 0:
@@ -97,7 +97,7 @@ func (s *step) credential() string {
 		case a.TokenEnv != "":
 			names[i] += " (the token in $" + a.TokenEnv + ")"
 		case a.Credentials:
-			names[i] += " (a file of its own)"
+			names[i] += " (a file outside the store)"
 		}
 		if a.Disabled {
 			names[i] += " (disabled)"

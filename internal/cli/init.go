@@ -11,7 +11,7 @@ type initCommand struct {
 	Service bool `help:"Write a systemd user unit instead, and print the commands that enable it."`
 }
 
-// Run writes the starter file where the other commands will find it, and never over one that is there.
+// Run writes the starter file where the other commands find it. It never replaces a file.
 func (i *initCommand) Run(c *commands, s *System) error {
 	if i.Service {
 		return writeService(c, s)

@@ -21,12 +21,12 @@ import (
 	"shunt/internal/secret"
 )
 
-// remoteFlags say which running gateway a command is about.
+// remoteFlags select the running gateway that a command uses.
 type remoteFlags struct {
-	URL string `placeholder:"URL" help:"The gateway's address. Without it, the one that the configuration binds."`
+	URL string `placeholder:"URL" help:"The gateway's URL. Default: the address that the configuration binds."`
 }
 
-// gatewayURL is where the gateway is (CLI-2).
+// gatewayURL returns the URL of the gateway (CLI-2).
 func (f *remoteFlags) gatewayURL(cfg *config.Config) string {
 	if f.URL != "" {
 		return strings.TrimSuffix(f.URL, "/")
@@ -46,8 +46,8 @@ type remote struct {
 	token  secret.String
 }
 
-// dial finds the gateway and a credential for it: SHUNT_ADMIN_TOKEN, else one of the configuration's (CLI-2). It does not
-// connect.
+// dial returns a client for the gateway. The credential is SHUNT_ADMIN_TOKEN, else one from the configuration (CLI-2). dial does
+// not connect.
 func (f *remoteFlags) dial(c *commands, s *System) (*remote, error) {
 	cfg, _, err := load(c, s)
 	if err != nil {
@@ -72,7 +72,7 @@ func (f *remoteFlags) dial(c *commands, s *System) (*remote, error) {
 
 const remoteTimeout = 10 * time.Second
 
-// call asks the admin API and reads its answer into to, if that is not nil.
+// call sends a request to the admin API and decodes the response into to, unless that is nil.
 func (r *remote) call(ctx context.Context, method, path string, body, to any) error {
 	ctx, cancel := context.WithTimeout(ctx, remoteTimeout)
 	defer cancel()
@@ -93,26 +93,26 @@ func (r *remote) call(ctx context.Context, method, path string, body, to any) er
 	defer client.CloseIdleConnections()
 	response, err := client.Do(request)
 	if err != nil {
-		return fmt.Errorf("shunt does not answer: is it running? %w", err)
+		return fmt.Errorf("shunt does not respond: is it running? %w", err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, 16<<20))
 	switch {
 	case err != nil:
-		return fmt.Errorf("shunt broke off its answer: %w", err)
+		return fmt.Errorf("shunt aborted its response: %w", err)
 	case response.StatusCode == http.StatusNotFound && path == poolPath:
-		return errors.New("this shunt has no admin API: add [server.admin] to its configuration and start it again")
+		return errors.New("this shunt has no admin API: add [server.admin] to its configuration and restart it")
 	case response.StatusCode != http.StatusOK:
 		var refusal struct {
 			Error struct {
 				Message string `json:"message"`
 			} `json:"error"`
 		}
-		_ = json.Unmarshal(text, &refusal) // what is no refusal of shunt's has no message
-		return fmt.Errorf("shunt answers %d: %s", response.StatusCode, refusal.Error.Message)
+		_ = json.Unmarshal(text, &refusal) // without a message if it is not an error of shunt
+		return fmt.Errorf("shunt responds %d: %s", response.StatusCode, refusal.Error.Message)
 	case to != nil:
 		if err := json.Unmarshal(text, to); err != nil {
-			return fmt.Errorf("that is no answer of shunt's: %w", err)
+			return fmt.Errorf("not a response of shunt: %w", err)
 		}
 	}
 	return nil
@@ -129,7 +129,7 @@ func (r *remote) pools(ctx context.Context) (pools admin.Pools, err error) {
 type pauseCommand struct {
 	remoteFlags
 	Name     string `arg:"" help:"The account, by any of its names."`
-	Provider string `help:"Its provider, where several have an account of that name."`
+	Provider string `help:"The provider, if several have an account of that name."`
 }
 
 type resumeCommand struct{ pauseCommand }
@@ -154,13 +154,13 @@ func (p *pauseCommand) set(c *commands, s *System, paused bool) error {
 				continue
 			}
 			if path != "" {
-				return fmt.Errorf("several providers have an account %s: name one with --provider", p.Name)
+				return fmt.Errorf("several providers have an account %s: choose one with --provider", p.Name)
 			}
 			path = poolPath + "/" + provider.Provider + "/accounts/" + account.AccountRef
 		}
 	}
 	if path == "" {
-		return fmt.Errorf("no account %s serves: `shunt status` lists those that do", p.Name)
+		return fmt.Errorf("no pool has an account %s: `shunt status` lists the accounts", p.Name)
 	}
 	if err := gateway.call(ctx, http.MethodPatch, path, map[string]bool{"paused": paused}, nil); err != nil {
 		return err

@@ -16,11 +16,11 @@ import (
 
 type runCommand struct{}
 
-// Run serves until the process is told to end. A second signal ends it at once.
+// Run serves until a signal stops it. A second signal stops the process at once.
 func (*runCommand) Run(c *commands, s *System) error {
 	cfg, warnings, err := load(c, s)
 	if err != nil {
-		printLines(s.Stderr, err.Error(), "shunt: the configuration has problems; nothing was started")
+		printLines(s.Stderr, err.Error(), "shunt: the configuration has problems; shunt did not start")
 		return errReported
 	}
 	level := new(slog.LevelVar)
@@ -30,17 +30,17 @@ func (*runCommand) Run(c *commands, s *System) error {
 		level.Set(flag)
 		follow = nil
 	}
-	signal.Ignore(syscall.SIGPIPE) // a log that nobody reads any more is no reason to end
+	signal.Ignore(syscall.SIGPIPE) // shunt keeps running if the reader of its log is gone
 	loggerTo := func(w io.Writer) *slog.Logger {
 		return observe.NewLogger(w, level, string(cfg.Log.Format), isTerminal(s.Stderr))
 	}
 	out := observe.NewOutput(s.Stderr, func(w io.Writer, lost int64) {
-		loggerTo(w).Warn("lines of this log are lost: nobody took them", "lines", lost)
+		loggerTo(w).Warn("log lines lost: the reader of this log is too slow", "lines", lost)
 	})
 	defer out.Close()
 	log := loggerTo(out)
 	if cfg.Path == "" {
-		log.Info("no configuration file: running on the built-in defaults; `shunt init` writes one to start from")
+		log.Info("no configuration file: using the built-in defaults; `shunt init` writes one to start from")
 	} else {
 		log.Info("configuration loaded", "file", cfg.Path)
 	}
@@ -48,7 +48,7 @@ func (*runCommand) Run(c *commands, s *System) error {
 		log.Warn(w.String())
 	}
 
-	// net/http writes what an upstream says out of turn to the standard logger, and that may be part of an answer.
+	// net/http logs unexpected bytes from an upstream to the standard logger, and they may be part of a response.
 	stdlog.SetOutput(io.Discard)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -67,11 +67,11 @@ func (*runCommand) Run(c *commands, s *System) error {
 	return a.Run(ctx, l, hup)
 }
 
-// ballast counts as live memory and is never touched, so that it takes no room. The collector runs when the heap has
-// doubled; with the few megabytes that shunt keeps alive, that would be dozens of times a second under load.
+// ballast returns memory that counts as live but uses none, because nothing touches it. The garbage collector runs when the heap
+// has doubled; with the few megabytes that shunt keeps alive, that would be dozens of times per second under load.
 func ballast() []byte { return make([]byte, 32<<20) }
 
-// forwardHangups turns SIGHUP into values of a channel until ctx ends.
+// forwardHangups sends a value to hup for each SIGHUP, until ctx ends.
 func forwardHangups(ctx context.Context, hup chan<- struct{}) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGHUP)

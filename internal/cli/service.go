@@ -39,13 +39,13 @@ func writeService(c *commands, s *System) error {
 	return nil
 }
 
-// quoteUnit writes a path as one word of a unit's command line.
+// quoteUnit returns a path as one word of a unit's command line.
 func quoteUnit(path string) string {
 	path = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%", "$", "$$").Replace(path)
 	return `"` + path + `"`
 }
 
-// configDirectory is where programs of this user keep their configuration.
+// configDirectory returns the directory where programs of this user keep their configuration.
 func configDirectory(s *System) (string, error) {
 	if directory := s.Getenv("XDG_CONFIG_HOME"); filepath.IsAbs(directory) {
 		return directory, nil
@@ -57,14 +57,14 @@ func configDirectory(s *System) (string, error) {
 	return filepath.Join(home, ".config"), nil
 }
 
-// writeNew writes a file that is not there yet, and its directories.
+// writeNew creates a file, which must not exist, and its directories.
 func writeNew(path string, data []byte, mode fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("init: %w", err)
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s exists already and was left as it is", path)
+		return fmt.Errorf("%s already exists and was not changed", path)
 	}
 	if err != nil {
 		return fmt.Errorf("init: %w", err)

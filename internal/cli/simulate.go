@@ -15,11 +15,11 @@ import (
 )
 
 type simulateCommand struct {
-	Seed   uint64    `default:"1" placeholder:"N" help:"The same seed gives the same bytes. Default: ${default}."`
+	Seed   uint64    `default:"1" placeholder:"N" help:"The seed; the same seed gives the same output. Default: ${default}."`
 	Days   int       `default:"14" placeholder:"N" help:"Simulate N days, 1 to 365. Default: ${default}."`
-	Plans  []float64 `placeholder:"SIZES" help:"The accounts, each by the size of its plan. Default: 20,20,5,5,5; with --trace an equal one for each account of the log."`
-	Demand float64   `default:"0.95" placeholder:"F" help:"Work that is asked for, as a fraction of what the accounts' weekly windows hold for it. Default: ${default}."`
-	Others float64   `default:"0.08" placeholder:"F" help:"What others use of the same accounts, unseen by shunt, as a fraction of the windows. Default: ${default}."`
+	Plans  []float64 `placeholder:"SIZES" help:"The accounts, each by the size of its plan. Default: 20,20,5,5,5; with --trace, equal ones for the accounts of the log."`
+	Demand float64   `default:"0.95" placeholder:"F" help:"The demand, as a fraction of what the weekly windows of the accounts can serve. Default: ${default}."`
+	Others float64   `default:"0.08" placeholder:"F" help:"The usage of the same accounts by other clients, which shunt does not see, as a fraction of the windows. Default: ${default}."`
 	Fable  float64   `default:"0.2" placeholder:"F" help:"The fraction of the sessions that use a Fable model. Default: ${default}."`
 	Trace  string    `placeholder:"FILE" type:"existingfile" help:"Replay a request log of shunt run ([log] requests) instead of a synthetic workload; --demand then scales the windows."`
 
@@ -30,7 +30,7 @@ type simulateCommand struct {
 	CacheSeconds      int     `default:"300" placeholder:"SECONDS" help:"How long the provider caches a prompt after its last use. Default: ${default}."`
 
 	JSON bool   `help:"Print JSON."`
-	HTML string `placeholder:"FILE" type:"path" help:"Also write a page with plots, complete in one file."`
+	HTML string `placeholder:"FILE" type:"path" help:"Also write a page with plots, in one file."`
 }
 
 func (k *simulateCommand) options() simulate.Options {

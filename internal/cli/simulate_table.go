@@ -9,7 +9,7 @@ import (
 	"shunt/internal/simulate"
 )
 
-// writeTable prints a comparison for people.
+// writeTable writes a comparison as a table.
 func writeTable(w io.Writer, c *simulate.Comparison) {
 	fmt.Fprintln(w, c.Summary())
 	fmt.Fprintln(w)
@@ -26,15 +26,15 @@ func writeTable(w io.Writer, c *simulate.Comparison) {
 	_ = table.Flush() // to a buffer
 	fmt.Fprintln(w)
 	printLines(w,
-		"Work, expired quota and lost cache are shares of the upper bound: what the windows could have served at most.",
-		"Expired is weekly quota that reset unused although requests had been refused while it was there.",
-		"Avoidable are 429s while some account could have served. shunt+pool is shunt with [server.pool].")
+		"Work, expired quota and lost cache are shares of the upper bound, the most that the windows could have served.",
+		"Expired is weekly quota that reset unused although requests had been refused while it was available.",
+		"Avoidable are 429s while another account could have served. shunt+pool is shunt with [server.pool].")
 	if c.Skipped > 0 {
-		fmt.Fprintf(w, "Passed over, as no record of a request: %s of the log.\n", counted(c.Skipped, "line"))
+		fmt.Fprintf(w, "Skipped, because they are not records of a request: %s of the log.\n", counted(c.Skipped, "line"))
 	}
 }
 
-// nameColumn sets the one column that begins at the left.
+// nameColumn is the format of the first column, which is aligned left.
 const nameColumn = "%-11s"
 
 // counted returns a number with its noun.

@@ -18,12 +18,12 @@ import (
 	"shunt/internal/hosts"
 )
 
-// statusCommand shows the pool of a running gateway as the page does (CLI-2).
+// statusCommand shows the pools of a running gateway (CLI-2).
 type statusCommand struct {
 	remoteFlags
-	Watch  bool `short:"w" help:"Show it again every two seconds."`
+	Watch  bool `short:"w" help:"Refresh every two seconds."`
 	JSON   bool `help:"Print JSON."`
-	Health bool `help:"Only tell whether shunt answers, by the exit code; needs no credential."`
+	Health bool `help:"Only report, by the exit code, whether shunt responds; needs no credential."`
 }
 
 const watchEvery = 2 * time.Second
@@ -106,7 +106,7 @@ func writeStatus(w io.Writer, pools admin.Pools, now time.Time) error {
 	return table.Flush()
 }
 
-// window is a quota window in a cell: how much is used, the cap if there is one, and how long until it resets.
+// window returns the cell of a quota window: how much is used, the cap if there is one, and the time until it resets.
 func window(used, limit *float64, reset *int64, now time.Time) string {
 	if used == nil {
 		return "-"
@@ -121,7 +121,7 @@ func window(used, limit *float64, reset *int64, now time.Time) string {
 	return text
 }
 
-// left is how long it is until a time in Unix seconds, in its largest unit.
+// left returns the time until a Unix time in seconds, in its largest unit.
 func left(until int64, now time.Time) string {
 	switch s := until - now.Unix(); {
 	case s >= 2*86400:
@@ -144,11 +144,11 @@ func (k *statusCommand) health(c *commands, s *System) error {
 	defer client.CloseIdleConnections()
 	response, err := client.Get(k.gatewayURL(cfg) + "/health")
 	if err != nil {
-		return fmt.Errorf("shunt does not answer: %w", err)
+		return fmt.Errorf("shunt does not respond: %w", err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return errors.New("shunt answers " + response.Status)
+		return errors.New("shunt responds " + response.Status)
 	}
 	return nil
 }

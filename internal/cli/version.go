@@ -19,7 +19,7 @@ func (v *versionCommand) Run(s *System) error {
 	return err
 }
 
-// version is the one that the build was stamped with.
+// version returns the version of the build.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
