@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs the real command line (CLI-1), one script a feature.
+// TestScripts runs the real command line (CLI-1), one script per feature.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
@@ -82,7 +82,7 @@ func freePort(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], port)
 }
 
-// get URL TEXT waits until the URL answers, and wants the text in its answer.
+// get URL TEXT waits until the URL responds, and requires the text in the response.
 func get(ts *testscript.TestScript, neg bool, args []string) {
 	var body string
 	for range 200 {
@@ -107,7 +107,7 @@ func sendSignal(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(running[len(running)-1].Process.Signal(signals[args[0]]))
 }
 
-// waitLog FILE TEXT waits until a file holds the text.
+// waitLog FILE TEXT waits until a file contains the text.
 func waitLog(ts *testscript.TestScript, _ bool, args []string) {
 	for range 200 {
 		if data, err := os.ReadFile(ts.MkAbs(args[0])); err == nil && strings.Contains(string(data), args[1]) {

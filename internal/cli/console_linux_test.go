@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pty is a pseudo-terminal: what a person types goes into keys, and what they see comes out of it.
+// pty is a pseudo-terminal: a person types into keys, and sees what comes out of it.
 type pty struct {
 	*testing.T
 	keys, tty *os.File
@@ -56,7 +56,7 @@ func (v *pty) types(text string) {
 	}
 }
 
-// shown is all that the person has seen.
+// shown returns everything that the person has seen.
 func (v *pty) shown() string {
 	v.Helper()
 	const end = "[end]"
@@ -79,7 +79,7 @@ type asked struct {
 	err  error
 }
 
-// ask begins to ask, and returns when the answer can be typed.
+// ask starts a prompt, and returns when the person can type.
 func (v *pty) ask(ctx context.Context, hidden bool) <-chan asked {
 	done := make(chan asked, 1)
 	go func() {
@@ -117,7 +117,7 @@ func TestHiddenPrompt(t *testing.T) {
 	}
 }
 
-// LOG-3: whoever interrupts a hidden prompt sees what they type again.
+// LOG-3: after an interrupted hidden prompt, a terminal shows what a person types again.
 func TestHiddenPromptInterrupted(t *testing.T) {
 	v := newPTY(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// The environment of testdata/*.bad.toml. What must not show up in a message contains "hush".
+// badEnv is the environment of testdata/*.bad.toml. Values that no message may contain have "hush" in them.
 var badEnv = []string{
 	"HOME=/home/u", "HUSH=hush", "EMPTY= ", "TWO_LINES=hush-hush-hush-hush-hush-hush\nhush",
 	"LONG=hush-hush-hush-hush-hush-hush-hush", "PAIRS=ann:hush-1-hush-hush, bob:hush-2-hush-hush", "SHORT=ann:hush-hush-hush-1,bob:hush-hush-hush", "TWICE=ann:hush-1,bob:hush-2,ann:hush-3", "NO_PAIR=ann:hush,hush",
 	"PAIRS_FILE=testdata/pairs.txt",
 }
 
-// CFG-2, CFG-40 to CFG-42: each file has the messages beside it, all of them, in the order of its lines.
+// CFG-2, CFG-40 to CFG-42: each file leads to all the messages in the file beside it, in the order of its lines.
 func TestBadFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.bad.toml")
 	if err != nil || len(files) == 0 {

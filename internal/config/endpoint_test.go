@@ -6,7 +6,7 @@ import (
 	"shunt/internal/config/schema"
 )
 
-// CFG-41: account credentials go to their issuer over TLS, or to this machine, whatever a URL tries.
+// CFG-41: account credentials go to their issuer over TLS, or to this machine, whatever tricks a URL plays.
 func TestPoolURL(t *testing.T) {
 	for _, c := range []struct {
 		url  string
@@ -92,7 +92,7 @@ func TestPoolURL(t *testing.T) {
 	}
 }
 
-// CFG-41 binds pools alone: another provider may be anywhere, but its credentials never stand in its URL. Every host is read in
+// CFG-41 applies only to pools: another provider may have any host, but its URL contains no credentials. Every host is converted to
 // lower case.
 func TestOtherURLs(t *testing.T) {
 	for url, want := range map[string]string{

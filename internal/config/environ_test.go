@@ -23,7 +23,7 @@ base_url = "https://gateway.example"
 base_url = "https://gateway.example"
 `
 
-// CFG-3: the environment beats the file, and the file the defaults. References belong to the file alone (CFG-4).
+// CFG-3: the environment overrides the file, and the file the defaults. Only the file has references (CFG-4).
 func TestEnvironment(t *testing.T) {
 	working, err := os.Getwd()
 	if err != nil {
@@ -57,7 +57,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// CFG-3: a variable that is meant for a key but fits none, or holds no value for it, is an error that shows no value.
+// CFG-3: a variable that has the form of a key but matches none, or has a wrong value, is an error that does not show the value.
 func TestBadEnvironment(t *testing.T) {
 	for _, c := range []struct{ variable, want string }{
 		{"SHUNT_SERVER__BNID=hush", "SHUNT_SERVER__BNID: unknown key; did you mean SHUNT_SERVER__BIND?"},

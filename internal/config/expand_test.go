@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// CFG-4: references are resolved anew at each load.
+// CFG-4: references are resolved again at each load.
 func TestReferencesAreReread(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "level")
 	file := write(t, "[log]\nlevel = '${file:"+secret+"}'")

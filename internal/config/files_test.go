@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What cannot be read as a file says why, and how large one may be.
+// An error says why a file cannot be read, and how large it may be.
 func TestUnreadableFiles(t *testing.T) {
 	dir := t.TempDir()
 	loop := filepath.Join(dir, "loop.toml")
@@ -31,7 +31,7 @@ func TestUnreadableFiles(t *testing.T) {
 	}
 }
 
-// CFG-1: the file that is named, or the first of the usual places, or none.
+// CFG-1: Find returns the named file, or the first of the usual places, or nothing.
 func TestFind(t *testing.T) {
 	home, xdg := t.TempDir(), t.TempDir()
 	t.Chdir(t.TempDir())

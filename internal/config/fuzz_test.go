@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// CFG-2, CFG-4: whatever the file holds, there is either a configuration or problems in the file's lines, and no value that
-// a reference brings in shows in them.
+// CFG-2, CFG-4: any file leads to either a configuration or problems in its lines, which never show the value of a reference.
 func FuzzLoad(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.toml")
 	if err != nil || len(files) == 0 {

@@ -51,7 +51,7 @@ func mustLoad(t *testing.T, content string, env ...string) *Config {
 }
 
 // CFG-10, CFG-12 and the tables of the server and the log: every key arrives in its field. CFG-46: neither the credentials
-// files nor the variable of the setup token are there, and nobody minds.
+// files nor the variable of the setup token exist, and that is not a problem.
 func TestGoodFile(t *testing.T) {
 	dir, err := filepath.Abs("testdata")
 	if err != nil {
@@ -142,7 +142,7 @@ func TestGoodFile(t *testing.T) {
 	}
 }
 
-// CFG-1, CFG-11: without any file there are the built-in defaults and the provider anthropic.
+// CFG-1, CFG-11: without a file, there are the built-in defaults and the provider anthropic.
 func TestDefaults(t *testing.T) {
 	got, warnings, err := Load(Options{Families: claude})
 	if err != nil || len(warnings) > 0 {
@@ -187,7 +187,7 @@ func TestBuiltInKeepsItsOtherKeys(t *testing.T) {
 	}
 }
 
-// CFG-2: a file may begin with a byte order mark, end its lines with CR LF, and write tables in any of TOML's ways.
+// CFG-2: a file may begin with a byte order mark, end its lines with CR LF, and use any TOML syntax for tables.
 func TestWaysToWrite(t *testing.T) {
 	want := mustLoad(t, "[providers.a]\nbase_url = 'https://api.anthropic.com'\nauth = 'claude_oauth'\n[[providers.a.accounts]]\nname = 'x'\nthreshold = 0.5")
 	for name, content := range map[string]string{
@@ -204,7 +204,7 @@ func TestWaysToWrite(t *testing.T) {
 	}
 }
 
-// SEL-10, CFG-3: [server.pool] is there as soon as the file or the environment names it, and only then.
+// SEL-10, CFG-3: [server.pool] is present if the file or the environment names it, and only then.
 func TestPoolTableIsPresent(t *testing.T) {
 	for content, present := range map[string]bool{
 		"": false, "[server]\n[server.limits]": false, "[server.pool]": true, "server.pool = {}": true, "[server.pool]\nhard_threshold = 0.98": true,
@@ -219,7 +219,7 @@ func TestPoolTableIsPresent(t *testing.T) {
 	}
 }
 
-// QUO-20: absent or 0 is off, and nobody is asked more often than once a minute.
+// QUO-20: absent or 0 is off, and the shortest interval is a minute.
 func TestUsageRefresh(t *testing.T) {
 	for written, want := range map[string]time.Duration{
 		"0": 0, "1": time.Minute, "59": time.Minute, "60": time.Minute, "61": 61 * time.Second, "86400": 24 * time.Hour,
@@ -230,7 +230,7 @@ func TestUsageRefresh(t *testing.T) {
 	}
 }
 
-// The starter file passes as it is, anywhere; and every line of it that is a comment only to be uncommented is right too.
+// The starter file loads as it is, on any machine; with its settings uncommented, it loads too.
 func TestStarter(t *testing.T) {
 	config := mustLoad(t, string(Starter()))
 	if p, _ := config.Provider(config.Server.DefaultProvider); !p.Pool() {

@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// RTE-1, CHN-1: the mapping goes before the route, the route before the prefixes, these in their order, and what nothing
-// names goes to the default provider. Letter case counts.
+// RTE-1, CHN-1: a mapping takes precedence over a route, and a route over the prefixes, in their order; other models go to the
+// default provider. Case matters.
 func TestRoute(t *testing.T) {
 	chain := []Target{{"pool", "claude-sonnet-4-5"}, {"paid", "anthropic/claude-sonnet-4.5"}}
 	c := &Config{
@@ -59,7 +59,7 @@ func TestRoute(t *testing.T) {
 	}
 }
 
-// RTE-1: what decides can be told apart.
+// RTE-1: RouteBy names the key that decides.
 func TestRouteBy(t *testing.T) {
 	c := &Config{
 		Server:   Server{DefaultProvider: "pool"},

@@ -10,8 +10,8 @@ import (
 	"shunt/internal/secret"
 )
 
-// CFG-20 to CFG-23, CFG-30, CFG-31: upstreams in the order of the file, each with what its preset says and it does not; models with
-// their upstreams in that order. No account is looked for, and to name one in several upstreams is nothing to warn of.
+// CFG-20 to CFG-23, CFG-30, CFG-31: upstreams are in the order of the file, each with the keys of its preset that it does not set;
+// models have their upstreams in that order. Accounts need not exist, and one may be named in several upstreams without a warning.
 func TestUpstreams(t *testing.T) {
 	config, warnings, err := Load(Options{Families: claude, Path: "testdata/upstreams.toml", Env: []string{
 		"PAID_KEY=sk-paid", "MOONSHOT_API_KEY=sk-kimi", "OTHER_KEY=sk-other",
@@ -72,7 +72,7 @@ func TestUpstreams(t *testing.T) {
 	}
 }
 
-// CFG-2, CFG-4, CFG-21: auth is written in any of TOML's ways, and its strings may refer to variables.
+// CFG-2, CFG-4, CFG-21: auth may use any TOML syntax, and its strings may refer to variables.
 func TestWaysToWriteAuth(t *testing.T) {
 	const upstream = "[server]\ndefault_provider = 'a'\n[[upstreams]]\nname = 'a'\nprovider = 'anthropic'\n"
 	want := []Account{{Name: "x", Priority: 100}, {Name: "y", Priority: 100, Disabled: true}}
@@ -89,7 +89,7 @@ func TestWaysToWriteAuth(t *testing.T) {
 	}
 }
 
-// CFG-30, CFG-31: models and routes work with [providers.*] as well, and with no provider in the file at all.
+// CFG-30, CFG-31: models and routes also work with [providers.*], and without any provider in the file.
 func TestRoutesToProviders(t *testing.T) {
 	const file = `
 		models = [{ id = "m", upstream_model = { anthropic = "n" } }]
@@ -104,7 +104,7 @@ func TestRoutesToProviders(t *testing.T) {
 	}
 }
 
-// CFG-22: every preset is an upstream by itself, with nothing but its key.
+// CFG-22: a preset needs nothing but its key to be an upstream.
 func TestPresets(t *testing.T) {
 	for _, from := range presets {
 		p, ok := mustLoad(t, "server.default_provider = 'x'\n[[upstreams]]\nname = 'x'\nprovider = '"+from.name+"'", from.keyEnv+"=key").Provider("x")
@@ -148,7 +148,7 @@ id = "m"
 upstream_model = { claude = "m" }
 `
 
-// CFG-3: the environment sets the keys of an upstream by its name, and what it sets beats the preset too.
+// CFG-3: the environment sets the keys of an upstream by its name, and overrides the preset too.
 func TestUpstreamEnvironment(t *testing.T) {
 	c := mustLoad(
 		t, upstreamsFile,
@@ -171,7 +171,7 @@ func TestUpstreamEnvironment(t *testing.T) {
 	}
 }
 
-// CFG-3: as with providers, what fits no key of an upstream that there is, is an error that shows no value.
+// CFG-3: as with providers, a variable that matches no key of an existing upstream is an error that does not show the value.
 func TestBadUpstreamEnvironment(t *testing.T) {
 	for _, c := range []struct{ variable, want string }{
 		{"SHUNT_UPSTREAMS__CLAUD__BASE_URL=hush", "SHUNT_UPSTREAMS__CLAUD__BASE_URL: unknown key; did you mean SHUNT_UPSTREAMS__CLAUDE__BASE_URL?"},

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TOK-7f, TOK-8b: a file of admin tokens may begin with a byte-order mark; if others can get at it, it is used with a
-// warning that names the command.
+// TOK-7f, TOK-8b: a file of admin tokens may begin with a byte-order mark; if others can access it, there is a warning that names
+// the command to prevent that.
 func TestTokensFile(t *testing.T) {
 	dir := t.TempDir()
 	tokens := filepath.Join(dir, "tokens")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// CFG-45: what configuration alone can tell that is probably not meant.
+// CFG-45: warnings about what is probably not intended, as far as the configuration alone shows it.
 func TestWarnings(t *testing.T) {
 	const pool = "[providers.claude]\nbase_url = 'https://api.anthropic.com'\nauth = 'claude_oauth'\n"
 	account := func(lines ...string) string {

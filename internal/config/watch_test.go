@@ -75,10 +75,10 @@ func nothing(*watched) {}
 
 func bindTo(port string) string { return "[server]\nbind = '127.0.0.1:" + port + "'\n" }
 
-// noticed is how long a change may go unnoticed (CFG-50).
+// noticed is the time within which a change is noticed (CFG-50).
 const noticed = 2 * time.Second
 
-// CFG-50: however a file is saved, its new content is taken within two seconds, once.
+// CFG-50: however a file is saved, its new content is loaded within two seconds, once.
 func TestWatchTakesEverySave(t *testing.T) {
 	underWatch(t, bindTo("1"), nothing, func(w *watched) {
 		w.expect(time.Minute)
@@ -110,7 +110,7 @@ func TestWatchTakesEverySave(t *testing.T) {
 	})
 }
 
-// CFG-50: what is saved without a change, or changed back before it is taken, is no change.
+// CFG-50: a file that is saved without a change, or changed back before it is loaded, has not changed.
 func TestWatchIgnoresTheSameContent(t *testing.T) {
 	underWatch(t, bindTo("1"), nothing, func(w *watched) {
 		w.rewrite(bindTo("1"))
@@ -124,7 +124,7 @@ func TestWatchIgnoresTheSameContent(t *testing.T) {
 	})
 }
 
-// CFG-50: a file is not taken while it is being written, even if what is there so far is valid.
+// CFG-50: a file is not loaded while it is being written, even if its content so far is valid.
 func TestWatchWaitsForTheWriter(t *testing.T) {
 	underWatch(t, bindTo("1"), nothing, func(w *watched) {
 		whole := bindTo("2") + "[log]\nlevel = 'debug'\nformat = 'json'\n"
@@ -137,7 +137,7 @@ func TestWatchWaitsForTheWriter(t *testing.T) {
 	})
 }
 
-// CFG-50: a file with problems leaves what runs and is reported once; so is one that has gone or become empty.
+// CFG-50: the running configuration stays if a file has problems, disappears or becomes empty, which is reported once.
 func TestWatchReportsOnce(t *testing.T) {
 	const bad = "[server]\nbnid = 1"
 	const problem = ":2: server.bnid: unknown key; did you mean bind?"
@@ -162,7 +162,7 @@ func TestWatchReportsOnce(t *testing.T) {
 	})
 }
 
-// CFG-50: SIGHUP loads the file at once, changed or not, and its content is not taken a second time.
+// CFG-50: SIGHUP loads the file at once, changed or not, and its content is not loaded a second time.
 func TestWatchReloadsNow(t *testing.T) {
 	underWatch(t, bindTo("1"), nothing, func(w *watched) {
 		w.now <- struct{}{}

@@ -10,13 +10,13 @@ import (
 // Proxies are the reverse proxies whose X-Forwarded-For and X-Forwarded-Proto are honored ([server.access_control]). The
 // zero value honors none.
 type Proxies struct {
-	Trust    bool           // false: every request comes from where its connection does
-	Networks []netip.Prefix // in which the proxies are; loopback addresses always are. IPv4 networks as IPv4
+	Trust    bool           // false: a request comes from the address of its connection
+	Networks []netip.Prefix // of the proxies, IPv4 networks as IPv4; loopback addresses are always trusted
 }
 
 // Client returns the address that a request comes from, and whether it was sent over TLS to this process or to the trusted
-// proxy that passed it on. The address is the rightmost that is not a trusted proxy's: what is to the left of it, the client
-// may have written. It is not valid if it cannot be parsed.
+// proxy that forwarded it. The address is the rightmost that is not a trusted proxy's: the client may have written those to its
+// left. It is not valid if it cannot be parsed.
 func (p *Proxies) Client(r *http.Request) (address netip.Addr, https bool) {
 	peer := parse(r.RemoteAddr)
 	if !p.trusts(peer) {
@@ -39,7 +39,7 @@ func (p *Proxies) Client(r *http.Request) (address netip.Addr, https bool) {
 	return address, p.overTLS(r)
 }
 
-// overTLS reports whether a request was sent over TLS to the trusted proxy that passed it on.
+// overTLS reports whether a request was sent over TLS to the trusted proxy that forwarded it.
 func (p *Proxies) overTLS(r *http.Request) bool {
 	lines := r.Header["X-Forwarded-Proto"]
 	if len(lines) == 0 {
@@ -54,7 +54,7 @@ func (p *Proxies) trusts(address netip.Addr) bool {
 	return p.Trust && address.IsValid() && (address.IsLoopback() || slices.ContainsFunc(p.Networks, within))
 }
 
-// parse reads an address, with or without a port. IPv4 comes back as IPv4.
+// parse reads an address, with or without a port. It returns an IPv4 address in IPv6 form as IPv4.
 func parse(text string) netip.Addr {
 	if with, err := netip.ParseAddrPort(text); err == nil {
 		return with.Addr().Unmap().WithZone("")

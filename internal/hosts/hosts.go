@@ -1,6 +1,6 @@
-// Package hosts says what host names and addresses mean: which of them are this machine, under which names a listener may
-// be reached, through which proxy a host is reached, and where a request comes from if reverse proxies stand in front. It
-// resolves no name and keeps no state; all of it is safe for concurrent use.
+// Package hosts decides what host names and addresses mean: which of them are this machine, which names a request to a listener
+// may use, which proxy leads to a host, and which client a request behind reverse proxies comes from. It resolves no names
+// and keeps no state; its functions are safe for concurrent use.
 package hosts
 
 import (
@@ -23,8 +23,7 @@ func Lower(host string) string {
 	}, host)
 }
 
-// IsLoopback reports whether a host without brackets and port is this machine by its name: localhost, 127.0.0.0/8 or ::1
-// (CFG-41).
+// IsLoopback reports whether a host, without brackets and port, names this machine: localhost, 127.0.0.0/8 or ::1 (CFG-41).
 func IsLoopback(host string) bool {
 	if Lower(host) == "localhost" {
 		return true
@@ -36,9 +35,9 @@ func IsLoopback(host string) bool {
 // Confidential reports whether what is sent to a URL cannot be read on the way: it goes over TLS or to this machine (CFG-41).
 func Confidential(u *url.URL) bool { return u.Scheme == "https" || IsLoopback(u.Hostname()) }
 
-// Admits reports whether a request to a listener at bind may carry this Host header (AUTH-4). A loopback listener is
-// reached by loopback names and by those in allowed, which are lower case and without port: any other name could have been
-// rebound to this machine by a web page. Other listeners go by any name.
+// Admits reports whether a request to a listener at bind may have this Host header (AUTH-4). A loopback listener accepts
+// loopback names and those in allowed, which are in lower case and without ports: a web page could have rebound any other name to
+// this machine. Other listeners accept any name.
 func Admits(bind netip.Addr, allowed []string, hostHeader string) bool {
 	if !bind.IsLoopback() {
 		return true
@@ -56,7 +55,7 @@ func name(hostHeader string) string {
 	return strings.Trim(host, "[]")
 }
 
-// canonical returns a host in the form in which the configuration has it.
+// canonical returns a host in the form that the configuration uses.
 func canonical(host string) string {
 	if address, err := netip.ParseAddr(host); err == nil {
 		return address.String()
@@ -64,8 +63,8 @@ func canonical(host string) string {
 	return Lower(host)
 }
 
-// Proxy returns the proxy that the environment names for a request, as [http.ProxyFromEnvironment] does. A loopback host is
-// reached without one, however it is written: what is sent to it must not leave the machine (CFG-41).
+// Proxy returns the proxy that the environment names for a request, as [http.ProxyFromEnvironment] does. For a loopback host,
+// however it is written, there is none: what is sent to it must not leave the machine (CFG-41).
 func Proxy(r *http.Request) (*url.URL, error) {
 	if IsLoopback(r.URL.Hostname()) {
 		return nil, nil

@@ -28,7 +28,7 @@ func TestIsLoopback(t *testing.T) {
 	}
 }
 
-// AUTH-4: by which names a listener may be reached.
+// AUTH-4: the names that a request to a listener may use.
 func TestAdmits(t *testing.T) {
 	allowed := []string{"shunt.example", "fd00::1", "192.168.1.5"}
 	for _, c := range []struct {
@@ -59,8 +59,8 @@ func TestAdmits(t *testing.T) {
 
 const child = "HOSTS_TEST_CHILD"
 
-// CFG-41: no proxy of the environment sees what is meant for this machine, however its name is written. net/http reads the
-// environment once in a process, so the test is in one of its own.
+// CFG-41: requests to this machine never go through a proxy of the environment, however its name is written. net/http reads the
+// environment once per process, so the test runs in a process of its own.
 func TestLoopbackNeedsNoProxy(t *testing.T) {
 	targets := map[string]string{
 		"http://localhost:1": "", "http://LOCALHOST:1": "", "https://LocalHost": "", "http://127.0.0.2": "", "http://[::1]:1": "",
@@ -87,7 +87,7 @@ func TestLoopbackNeedsNoProxy(t *testing.T) {
 	}
 }
 
-// [server.access_control] trusted_proxies: where a request comes from.
+// [server.access_control] trusted_proxies: the address that a request comes from.
 func TestClient(t *testing.T) {
 	off := hosts.Proxies{Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
 	local := hosts.Proxies{Trust: true}
@@ -139,7 +139,7 @@ func forwarded(proto string, lines ...string) http.Header {
 	return h
 }
 
-// Whatever a client writes into X-Forwarded-For, the entry that the trusted proxy appends is where it comes from.
+// Whatever a client writes into X-Forwarded-For, its address is the entry that the trusted proxy appends.
 func TestClientCannotChooseItsAddress(t *testing.T) {
 	proxies := hosts.Proxies{Trust: true, Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
 	rapid.Check(t, func(t *rapid.T) {

@@ -2,7 +2,7 @@ package schema
 
 import "testing"
 
-// CFG-2: a suggestion is made only where the name is near.
+// CFG-2: there is a suggestion only for a name that is close to one.
 func TestNearest(t *testing.T) {
 	known := []string{"bind", "log", "limits", "timeouts", "max_url_length", "threshold_5h", "threshold_7d"}
 	for name, want := range map[string]string{
