@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"shunt/internal/config/schema"
+	"shunt/internal/userfile"
 )
 
 // Options are the sources of a configuration.
@@ -15,9 +16,6 @@ type Options struct {
 	// Families are the families of accounts that there are.
 	Families []Family
 }
-
-// Environment returns the variables of a list such as [os.Environ] returns. The last of several with one name counts.
-func Environment(list []string) map[string]string { return schema.Environment(list) }
 
 // Load reads and validates a configuration as a whole (CFG-2). The environment overrides the file, and the file the defaults.
 // If there is any problem, Load returns no Config, and the error is a [Problems].
@@ -65,7 +63,7 @@ func Find(path string, env []string) (string, error) {
 		}
 		return path, nil
 	}
-	for _, candidate := range usualPlaces(schema.Environment(env)) {
+	for _, candidate := range usualPlaces(userfile.Environment(env)) {
 		// A place that cannot be read counts as missing: a hardened service manager hides the home directory.
 		if _, err := os.Stat(candidate); err == nil {
 			return candidate, nil

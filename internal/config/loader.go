@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"shunt/internal/config/schema"
+	"shunt/internal/userfile"
 )
 
 // Problem is an error or a warning about a configuration.
@@ -35,7 +36,7 @@ func newLoader(o Options) (*loader, error) {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(here, dir)
 	}
-	env := schema.Environment(o.Env)
+	env := userfile.Environment(o.Env)
 	keys := newSchema(o.Families)
 	l := &loader{config: &Config{Path: o.Path, schema: keys}, families: o.Families, env: env}
 	l.Loader = schema.NewLoader(keys, schema.Source{

@@ -29,17 +29,21 @@ func Home(getenv func(string) string) (string, error) {
 	return me.HomeDir, nil
 }
 
-// Getenv returns a function like [os.Getenv] for an environment in the form of [os.Environ]. Of several variables with one
-// name, the last counts.
-func Getenv(environ []string) func(name string) string {
-	return func(name string) (value string) {
-		for _, entry := range environ {
-			if v, ok := strings.CutPrefix(entry, name+"="); ok {
-				value = v
-			}
+// Environment returns the variables of a list in the form of [os.Environ]. Of several variables with one name, the last counts.
+func Environment(environ []string) map[string]string {
+	env := make(map[string]string, len(environ))
+	for _, entry := range environ {
+		if name, value, ok := strings.Cut(entry, "="); ok {
+			env[name] = value
 		}
-		return value
 	}
+	return env
+}
+
+// Getenv returns a function like [os.Getenv] for an environment in the form of [os.Environ]. See [Environment].
+func Getenv(environ []string) func(name string) string {
+	env := Environment(environ)
+	return func(name string) string { return env[name] }
 }
 
 var errUTF16 = errors.New("is UTF-16 text; save it as UTF-8")

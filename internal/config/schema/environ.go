@@ -7,17 +7,6 @@ import (
 	"strings"
 )
 
-// Environment returns the variables of a list such as [os.Environ] returns. The last of several with one name counts.
-func Environment(list []string) map[string]string {
-	env := make(map[string]string, len(list))
-	for _, entry := range list {
-		if name, value, ok := strings.Cut(entry, "="); ok {
-			env[name] = value
-		}
-	}
-	return env
-}
-
 // target is a key that an environment variable sets.
 type target struct {
 	key       *Key // nil: a list of tables

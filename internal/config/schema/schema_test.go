@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"shunt/internal/config/schema"
+	"shunt/internal/userfile"
 )
 
 // garden and bed are decoded from the files of the tests.
@@ -111,7 +112,7 @@ func load(t *testing.T, file string, env ...string) (*garden, *schema.Loader) {
 		t.Fatal(problem)
 	}
 	l := schema.NewLoader(keys, schema.Source{
-		File: "garden.toml", Env: schema.Environment(env),
+		File: "garden.toml", Env: userfile.Environment(env),
 		ReadFile: func(string) ([]byte, error) { return nil, errors.New("does not exist") },
 	})
 	var g garden
