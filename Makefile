@@ -10,7 +10,7 @@ build:
 demo: build
 	./shunt demo
 
-# Format, vet, staticcheck.
+# Format, vet (also for the other systems that shunt is released for), staticcheck.
 static:
 	go run ./scripts/verify static
 

@@ -1,4 +1,4 @@
-// Command shunt is a gateway that serves Claude Code from a pool of accounts; `shunt help` tells more.
+// Command shunt is a gateway that serves Claude Code from a pool of accounts; `shunt help` lists its commands.
 package main
 
 import (
@@ -8,5 +8,5 @@ import (
 )
 
 func main() {
-	os.Exit(cli.Main(cli.System{Args: os.Args[1:], Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}))
+	os.Exit(cli.Main(cli.System{Args: os.Args[1:], Env: environment(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}))
 }

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
-	"runtime"
-	"syscall"
 )
 
 // browser returns what opens an address in the person's browser. It returns when the program that opens it has ended, which
@@ -16,14 +13,8 @@ func browser(s *System) func(ctx context.Context, address string) error {
 		if s.Getenv("SSH_CONNECTION") != "" && s.Getenv("DISPLAY") == "" && s.Getenv("WAYLAND_DISPLAY") == "" {
 			return errors.New("this is a remote session without a display")
 		}
-		name := "xdg-open"
-		if runtime.GOOS == "darwin" {
-			name = "open"
-		}
-		command := exec.Command(name, address)
+		command := browserCommand(address)
 		command.Env = s.Env
-		// A session of its own: Ctrl-C here is none of the browser's business, nor is this terminal.
-		command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if err := command.Start(); err != nil {
 			return err
 		}
@@ -32,7 +23,7 @@ func browser(s *System) func(ctx context.Context, address string) error {
 		select {
 		case err := <-ended:
 			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
+				return fmt.Errorf("%s: %w", command.Args[0], err)
 			}
 			return nil
 		case <-ctx.Done():

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -15,6 +16,9 @@ var unitTemplate string
 
 // writeService writes a systemd unit for the user who runs it, and prints how to enable it.
 func writeService(c *commands, s *System) error {
+	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+		return fmt.Errorf("init: --service writes a systemd unit, and %s does not have systemd: start `shunt run` with the service manager of your system", runtime.GOOS)
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("init: %w", err)

@@ -2,14 +2,13 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-
-	"github.com/google/renameio/v2"
 
 	"shunt/internal/simulate"
 )
@@ -92,15 +91,11 @@ func writeJSON(w io.Writer, c *simulate.Comparison) error {
 }
 
 func writePage(path string, c *simulate.Comparison) error {
-	file, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644))
-	if err != nil {
+	var page bytes.Buffer
+	if err := simulate.WritePage(&page, c); err != nil {
 		return fmt.Errorf("write page: %w", err)
 	}
-	defer file.Cleanup()
-	if err := simulate.WritePage(file, c); err != nil {
-		return fmt.Errorf("write page: %w", err)
-	}
-	if err := file.CloseAtomicallyReplace(); err != nil {
+	if err := replaceFile(path, page.Bytes()); err != nil {
 		return fmt.Errorf("write page: %w", err)
 	}
 	return nil

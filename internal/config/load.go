@@ -81,5 +81,8 @@ func usualPlaces(env map[string]string) []string {
 	} else if home := env["HOME"]; home != "" {
 		places = append(places, filepath.Join(home, ".config", "shunt", name))
 	}
-	return append(places, filepath.Join("/etc/shunt", name))
+	if systemDirectory != "" {
+		places = append(places, filepath.Join(systemDirectory, name))
+	}
+	return places
 }

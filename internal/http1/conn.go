@@ -104,9 +104,7 @@ func (c *conn) silent() bool {
 
 // probeSocket sets alive if there is nothing to read. It always returns true, so that the runtime does not wait for the socket.
 func (c *conn) probeSocket(fd uintptr) bool {
-	var b [1]byte
-	n, err := syscall.Read(int(fd), b[:])
-	c.alive = n < 0 && (err == syscall.EAGAIN || err == syscall.EINTR)
+	c.alive = nothingToRead(fd)
 	return true
 }
 

@@ -19,7 +19,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -280,10 +279,7 @@ func (p *peer) waitReadable(t testing.TB) {
 	if len(p.idle) != 1 || p.idle[0].socket == nil {
 		t.Fatalf("%d idle connections,or one without a socket", len(p.idle))
 	}
-	if err := p.idle[0].socket.Read(func(fd uintptr) bool {
-		_, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK)
-		return err != syscall.EAGAIN
-	}); err != nil {
+	if err := p.idle[0].socket.Read(hasArrived); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"shunt/internal/clock"
@@ -143,9 +142,7 @@ func TestRequestLogCannotOpen(t *testing.T) {
 // stuckDisk returns a pipe that blocks once it is full.
 func stuckDisk(t *testing.T) (path string, disk *os.File) {
 	path = filepath.Join(t.TempDir(), "stuck")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	makePipe(t, path)
 	disk, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)

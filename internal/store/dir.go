@@ -10,13 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-
-	"github.com/google/renameio/v2"
 )
 
 // Dir is a [Store] of the files of one directory, which it creates with mode 0700 when it first writes; a directory
 // that does not exist is an empty store. Files have mode 0600 after a write and keep their owner where the process may
-// set it. A symbolic link is followed and stays one, but is not listed (TOK-6, ACC-4).
+// set it; on Windows they have the access control list that they inherit from their directory. A symbolic link is followed and stays one, but is not listed (TOK-6, ACC-4).
 //
 // Leases are advisory locks of the operating system: on a lock file beside the document (beside its target, for a link),
 // or on the document itself where no lock file can be made, as on a read-only or a full disk. Such a lease does not
@@ -176,42 +174,4 @@ func resolve(path string) (string, error) {
 		path = target
 	}
 	return "", fmt.Errorf("%s: too many symbolic links", path)
-}
-
-// replace writes the file so that at every moment, also after a crash, a reader finds all of the old content or all of
-// the new.
-func replace(path string, data []byte) error {
-	dir := filepath.Dir(path)
-	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(dir), renameio.WithStaticPermissions(0o600))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Cleanup() }()
-	if old, err := os.Stat(path); err == nil {
-		// As root on the files of a user: without this the user's own client could not read its login any more.
-		// Others may not give files away, and then it is their file.
-		if owner, ok := old.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
-			_ = f.Chown(int(owner.Uid), int(owner.Gid))
-		}
-	}
-	if _, err := f.Write(data); err != nil {
-		return err
-	}
-	if err := f.CloseAtomicallyReplace(); err != nil {
-		return err
-	}
-	return syncDirectory(dir)
-}
-
-// syncDirectory makes a rename durable. Some file systems cannot sync a directory and say so with EINVAL or ENOTSUP.
-func syncDirectory(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	if err := dir.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
-		return err
-	}
-	return nil
 }

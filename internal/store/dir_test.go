@@ -1,3 +1,5 @@
+//go:build unix
+
 package store_test
 
 import (
@@ -217,11 +219,4 @@ func TestDirWatchesOtherWriters(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-func put(t *testing.T, s store.Store, name, data string) {
-	t.Helper()
-	if _, err := s.Put(t.Context(), name, []byte(data)); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -36,7 +36,7 @@ func (d *Dir) Lease(ctx context.Context, name string) (Lease, error) {
 	}
 	lock := flock.New(target + lockSuffix)
 	_, err = lock.TryLockContext(ctx, lockPoll)
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && readableWhileLocked {
 		lock = flock.New(target, flock.SetFlag(os.O_RDONLY))
 		if _, second := lock.TryLockContext(ctx, lockPoll); second == nil || ctx.Err() != nil {
 			err = second
@@ -77,7 +77,7 @@ func (l *dirLease) Release() { l.release() }
 // lockDirectory keeps writers of one directory apart for the duration of a write. It reports whether it has a lock: a file
 // system may not support locks, and the write goes on all the same.
 func lockDirectory(ctx context.Context, path string) (unlock func(), locked bool, err error) {
-	lock := flock.New(path, flock.SetFlag(os.O_RDONLY))
+	lock := directoryLock(path)
 	locked, err = lock.TryLockContext(ctx, lockPoll)
 	if ctx.Err() != nil && !locked {
 		return nil, false, fmt.Errorf("lock %s: %w", path, err)

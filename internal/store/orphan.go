@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -34,8 +33,8 @@ func (d *Dir) RemoveOrphans(ctx context.Context, name string, age time.Duration)
 	return d.withOrphans(ctx, name, func(target string) { removeOrphans(target, nil, age) })
 }
 
-// withOrphans calls f with the path that a write of the document goes to, while there is no living writer. If that
-// cannot be known, because the file system has no locks, it does nothing.
+// withOrphans calls f with the path that a write of the document goes to, while no process is writing. It does nothing
+// on a file system without locks, where it cannot know that.
 func (d *Dir) withOrphans(ctx context.Context, name string, f func(target string)) error {
 	if err := firstError(ctx.Err(), checkName(name)); err != nil {
 		return err
@@ -55,20 +54,20 @@ func (d *Dir) withOrphans(ctx context.Context, name string, f func(target string
 	return nil
 }
 
-// orphan is a temporary file whose writer is gone.
+// orphan is a temporary file whose writer has died.
 type orphan struct {
 	path string
 	info fs.FileInfo
 }
 
-// orphansOf returns the temporary files of a document, oldest first. The caller holds the lock of the directory, so no
-// living writer owns one. One that belongs to another user could have been planted there and does not count.
+// orphansOf returns the temporary files of a document, oldest first. The caller holds the lock of the directory, so none
+// of them belongs to a live writer. It omits files of other users, who could have planted them.
 func orphansOf(target string) (orphans []orphan) {
 	entries, err := os.ReadDir(filepath.Dir(target))
 	if err != nil {
 		return nil
 	}
-	owners := []uint32{uint32(os.Geteuid())}
+	owners := []int{os.Geteuid()}
 	if document, err := os.Stat(target); err == nil {
 		owners = append(owners, ownerOf(document))
 	}
@@ -85,11 +84,6 @@ func orphansOf(target string) (orphans []orphan) {
 	}
 	slices.SortStableFunc(orphans, func(a, b orphan) int { return a.info.ModTime().Compare(b.info.ModTime()) })
 	return orphans
-}
-
-func ownerOf(info fs.FileInfo) uint32 {
-	stat, _ := info.Sys().(*syscall.Stat_t)
-	return stat.Uid
 }
 
 // removeOrphans removes the orphans that are at least that old, and those that hold what the document holds now. The caller

@@ -26,3 +26,10 @@ func TestDir(t *testing.T) {
 		return func() store.Store { return store.NewDir(path + "/made/at/need") }
 	})
 }
+
+func put(t *testing.T, s store.Store, name, data string) {
+	t.Helper()
+	if _, err := s.Put(t.Context(), name, []byte(data)); err != nil {
+		t.Fatal(err)
+	}
+}

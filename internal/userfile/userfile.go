@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -73,7 +74,13 @@ func (e Exposure) String() string {
 
 // Exposures returns the exposures of a file, of its directory and, for a symbolic link, of the directory of its target. A
 // sticky directory protects its files. A file that does not exist has no exposures.
+//
+// On Windows it returns nothing. Access there depends on access control lists, and the mode that Go makes up from the
+// read-only attribute says nothing about other users.
 func Exposures(path string) (found []Exposure) {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o066 != 0 {
 		found = append(found, Exposure{Path: path})
 	}

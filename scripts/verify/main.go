@@ -1,7 +1,7 @@
 // Command verify runs the project's checks and counts what ran, so that nothing passes by not running. A skipped test
 // counts as failed. The last line of its output is "N passed, N failed", and the exit code tells the same.
 //
-//	go run ./scripts/verify static  format, vet, staticcheck
+//	go run ./scripts/verify static  format, vet, vet for other platforms, staticcheck
 //	go run ./scripts/verify unit    the same, then tests with the race detector, once more with net/http as the transport, budgets of allocations
 //	go run ./scripts/verify test    the same, then a short run of every fuzz target, the end-to-end tests, and a minute of the soak
 //	go run ./scripts/verify e2e     the end-to-end tests alone
@@ -39,7 +39,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: verify static|unit|test|e2e")
 		os.Exit(2)
 	}
-	static := []stage{{"gofumpt", gofumpt}, {"vet", vet}, {"staticcheck", staticcheck}}
+	static := []stage{{"gofumpt", gofumpt}, {"vet", vet}, {"platforms", vetPlatforms}, {"staticcheck", staticcheck}}
 	e2e := stage{"e2e", func() count { return goTest("e2e", "-count=1", "-timeout=5m", "-skip=^TestSoak$", ".") }}
 	var stages []stage
 	switch os.Args[1] {

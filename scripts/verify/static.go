@@ -41,19 +41,39 @@ func staticcheck() count {
 
 // inModules runs a command in the folder of every module. Its output is shown.
 func inModules(name string, args ...string) count {
-	var c count
+	c := count{what: fmt.Sprintf("%d modules", len(modules))}
 	for _, dir := range modules {
 		cmd := exec.Command(name, args...)
-		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, os.Stdout, os.Stdout
-		if err := cmd.Run(); err != nil {
-			fmt.Printf("%s in %s: %v\n", filepath.Base(name), dir, err)
-			c.failed++
-		} else {
-			c.passed++
-		}
+		cmd.Dir = dir
+		c.add(filepath.Base(name)+" in "+dir, cmd)
 	}
-	c.what = fmt.Sprintf("%d modules", len(modules))
 	return c
+}
+
+// platforms are those that shunt is released for, besides the one that runs its tests.
+var platforms = []string{"darwin/amd64", "darwin/arm64", "windows/amd64"}
+
+// vetPlatforms checks that the main module and its tests compile for the platforms, as far as go vet does.
+func vetPlatforms() count {
+	c := count{what: strings.Join(platforms, ", ")}
+	for _, platform := range platforms {
+		system, arch, _ := strings.Cut(platform, "/")
+		cmd := exec.Command("go", "vet", "./...")
+		cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+arch)
+		c.add("vet for "+platform, cmd)
+	}
+	return c
+}
+
+// add runs a check and counts it. Its output is shown.
+func (c *count) add(name string, cmd *exec.Cmd) {
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stdout
+	if err := cmd.Run(); err != nil {
+		fmt.Printf("%s: %v\n", name, err)
+		c.failed++
+		return
+	}
+	c.passed++
 }
 
 // output runs a command and returns its standard output. Only that and the exit code say what a tool found: its standard

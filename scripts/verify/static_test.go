@@ -1,6 +1,9 @@
 package main
 
-import "testing"
+import (
+	"os/exec"
+	"testing"
+)
 
 // The first run with an empty module cache prints its downloads on standard error, which is not a finding: only standard
 // output and the exit code are.
@@ -19,5 +22,16 @@ func TestStandardErrorIsNotAFinding(t *testing.T) {
 	}
 	if out, err := output("sh", "-c", downloads+"echo result"); err != nil || string(out) != "result\n" {
 		t.Errorf("%q, %v", out, err)
+	}
+}
+
+// Each check counts once, by its exit code.
+func TestAddCountsChecks(t *testing.T) {
+	c := count{what: "checks"}
+	for _, script := range []string{"true", "exit 1", "exit 2"} {
+		c.add(script, exec.Command("sh", "-c", script))
+	}
+	if want := (count{1, 2, "checks"}); c != want {
+		t.Errorf("%+v, want %+v", c, want)
 	}
 }
