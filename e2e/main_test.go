@@ -57,7 +57,7 @@ func findClaude() (string, error) {
 		return "", err
 	}
 	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("run scripts/install to install the clients: %w", err)
+		return "", fmt.Errorf("run scripts/test-tools to install the clients: %w", err)
 	}
 	return path, nil
 }

@@ -6,7 +6,7 @@
 //	go run ./scripts/verify test    the same, then a short run of every fuzz target, the end-to-end tests, and a minute of the soak
 //	go run ./scripts/verify e2e     the end-to-end tests alone
 //
-// It is run from the root of the repository; scripts/install has put there what the tests need.
+// It is run from the root of the repository; scripts/test-tools has put there what the tests need.
 package main
 
 import (
