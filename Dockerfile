@@ -1,6 +1,6 @@
-# One static binary that runs as nobody. Build: docker build -t shunt .
+# One static binary, run as nobody. Build: docker build -t shunt .
 # Run:   docker run -p 127.0.0.1:3001:3001 -v shunt:/data -v ./shunt.toml:/etc/shunt/shunt.toml:ro shunt
-# In the container, bind to 0.0.0.0:3001 and set [server.auth]; publish the port on loopback unless others are meant to use it.
+# In the container, bind to 0.0.0.0:3001 and set [server.auth]. Publish the port on loopback unless other machines may use it.
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./

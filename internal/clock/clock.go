@@ -1,6 +1,6 @@
-// Package clock is the time that shunt decides by: the machine's, one that runs a number of times as fast (the demo), or
-// one that its owner sets (the simulator). Under testing/synctest the machine's clock is virtual, so tests need no other
-// kind. Socket time-outs do not use it.
+// Package clock provides the time for shunt's decisions: the machine's clock, one that runs faster by a factor (for the
+// demo), or one that its owner sets (for the simulator). Under testing/synctest the machine's clock is virtual, so tests
+// need no other kind. Socket timeouts do not use this package.
 package clock
 
 import (
@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// Clock tells the time. The zero value is the machine's clock. It is immutable and safe for concurrent use.
+// Clock shows the time. The zero value is the machine's clock. A Clock is immutable and safe for concurrent use.
 type Clock struct {
 	origin time.Time
 	speed  float64
 	now    func() time.Time // nil = the machine's
 }
 
-// Accelerated starts at the present and runs n times as fast; n must be positive.
+// Accelerated returns a clock that starts now and runs n times as fast as the machine's; n must be positive.
 func Accelerated(n float64) Clock { return Clock{origin: time.Now(), speed: n} }
 
-// Virtual shows what now returns, for whoever only reads the time: a wait on it takes the machine's time.
+// Virtual returns a clock that shows what now returns. Its owner must not wait on it: Sleep takes the machine's time.
 func Virtual(now func() time.Time) Clock { return Clock{now: now} }
 
-// Now is the present. The result carries a monotonic reading, so differences survive steps of the wall clock; that of a
-// virtual clock is as it was set.
+// Now returns the time. It has a monotonic reading, so differences survive steps of the wall clock; a virtual clock
+// returns the time exactly as its owner set it.
 func (c Clock) Now() time.Time {
 	switch {
 	case c.now != nil:
@@ -33,7 +33,7 @@ func (c Clock) Now() time.Time {
 	return c.origin.Add(time.Duration(float64(time.Since(c.origin)) * c.speed))
 }
 
-// Scale turns a duration of this clock into one of the machine's, for a timer.
+// Scale converts a duration of this clock into one of the machine's clock, for a timer.
 func (c Clock) Scale(d time.Duration) time.Duration {
 	if c.speed == 0 {
 		return d
@@ -41,7 +41,7 @@ func (c Clock) Scale(d time.Duration) time.Duration {
 	return time.Duration(float64(d) / c.speed)
 }
 
-// Sleep waits for d on this clock, or returns the context's error as soon as that ends.
+// Sleep waits for d on this clock, or returns the context's error as soon as ctx ends.
 func (c Clock) Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(c.Scale(d))
 	defer timer.Stop()

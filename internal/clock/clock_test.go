@@ -10,7 +10,7 @@ import (
 	"shunt/internal/clock"
 )
 
-// CLI-3: an accelerated clock passes n seconds in one, for readings and for waits alike.
+// CLI-3: an accelerated clock advances n seconds in one, for readings and for waits.
 func TestAccelerated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		machine, fast := clock.Clock{}, clock.Accelerated(60)
@@ -27,7 +27,7 @@ func TestAccelerated(t *testing.T) {
 	})
 }
 
-// FO-6: a wait ends as soon as its context does.
+// FO-6: a wait ends as soon as its context ends.
 func TestSleepEndsEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -42,7 +42,7 @@ func TestSleepEndsEarly(t *testing.T) {
 	})
 }
 
-// SIM-1: a virtual clock shows the time that it is set to, forwards or back.
+// SIM-1: a virtual clock shows the time that its owner sets, forwards or backwards.
 func TestVirtual(t *testing.T) {
 	noon := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	var now time.Time

@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// Dir is a [Store] of the files of one directory, which it creates with mode 0700 when it first writes; a directory
-// that does not exist is an empty store. Files have mode 0600 after a write and keep their owner where the process may
+// Dir is a [Store] of the files in one directory, which it creates with mode 0700 when it first writes. A directory that
+// does not exist is an empty store. Files have mode 0600 after a write and keep their owner where the process may
 // set it; on Windows they have the access control list that they inherit from their directory. A symbolic link is followed and stays one, but is not listed (TOK-6, ACC-4).
 //
 // Leases are advisory locks of the operating system: on a lock file beside the document (beside its target, for a link),
@@ -33,13 +33,13 @@ func (d *Dir) Get(ctx context.Context, name string) (Doc, error) {
 		return Doc{}, err
 	}
 	path := filepath.Join(d.path, name)
-	// Opening something that is no regular file could block.
+	// Opening a pipe or a device could block.
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return Doc{}, err
 	case !info.Mode().IsRegular():
-		return Doc{}, fmt.Errorf("%s is no regular file: %w", path, fs.ErrInvalid)
+		return Doc{}, fmt.Errorf("%s is not a regular file: %w", path, fs.ErrInvalid)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -103,7 +103,8 @@ func (d *Dir) put(ctx context.Context, name string, data []byte, check func() er
 	return versionOf(data), nil
 }
 
-// Remove implements [Store]. Of a symbolic link it removes the link. No login stays behind in an orphan.
+// Remove implements [Store]. It removes a symbolic link, not its target, and the orphans, so that no login stays on the
+// disk.
 func (d *Dir) Remove(ctx context.Context, name string) error {
 	if err := firstError(ctx.Err(), checkName(name)); err != nil {
 		return err
@@ -146,7 +147,7 @@ func (d *Dir) List(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// create makes the directory, durably.
+// create makes the directory and syncs its parent.
 func (d *Dir) create() error {
 	if _, err := os.Stat(d.path); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -157,7 +158,7 @@ func (d *Dir) create() error {
 	return syncDirectory(filepath.Dir(d.path))
 }
 
-// resolve follows symbolic links to where a write has to go, which may not exist yet.
+// resolve follows symbolic links to the file that a write goes to, which may not exist yet.
 func resolve(path string) (string, error) {
 	for range 40 {
 		real, err := filepath.EvalSymlinks(path)

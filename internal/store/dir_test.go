@@ -39,7 +39,7 @@ func TestDirModes(t *testing.T) {
 	}
 }
 
-// TOK-6: root that renews the login of a user leaves the file readable by its owner.
+// TOK-6: when root refreshes the login of a user, the file still belongs to that user.
 func TestDirKeepsOwner(t *testing.T) {
 	path := t.TempDir()
 	put(t, store.NewDir(path), "a.json", "one")
@@ -60,7 +60,7 @@ func TestDirKeepsOwner(t *testing.T) {
 	}
 }
 
-// TOK-6: a symbolic link stays one; its target takes the write, the temporary file and the lock.
+// TOK-6: a symbolic link remains one. The write, the temporary file and the lock go to its target.
 func TestDirLinks(t *testing.T) {
 	links, targets := t.TempDir(), t.TempDir()
 	direct, linked := store.NewDir(targets), store.NewDir(links)
@@ -103,7 +103,7 @@ func TestDirLinkLoop(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := store.NewDir(path).Put(t.Context(), "loop", nil); err == nil {
-		t.Error("wrote through a loop of links")
+		t.Error("wrote through a link loop")
 	}
 }
 
@@ -126,7 +126,7 @@ func TestDirReadsOnlySmallFiles(t *testing.T) {
 	}
 }
 
-// ACC-4: editors and clients write in ways of their own, and none is missed or taken half.
+// ACC-4: editors and clients write files in different ways. Watch misses none of them and reports no half-written file.
 func TestDirWatchesOtherWriters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path, elsewhere := t.TempDir(), t.TempDir()
@@ -183,14 +183,14 @@ func TestDirWatchesOtherWriters(t *testing.T) {
 		write(file, "")
 		time.Sleep(300 * time.Millisecond)
 		write(file, "three")
-		expect("half written at first", "three")
+		expect("half-written at first", "three")
 
 		for i := range 20 {
 			write(file, string(bytes.Repeat([]byte("x"), i)))
 			time.Sleep(200 * time.Millisecond)
 		}
 		if len(taken()) == 0 {
-			t.Error("never told of a file that never rests")
+			t.Error("a file that changes all the time was never reported")
 		}
 		time.Sleep(time.Second)
 		taken()
@@ -212,7 +212,7 @@ func TestDirWatchesOtherWriters(t *testing.T) {
 			t.Fatal(err)
 		}
 		write(file, "seven")
-		expect("directory came back", "seven")
+		expect("directory created again", "seven")
 
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Memory is a [Store] that lives as long as its process. The zero value is empty and ready.
+// Memory is a [Store] that lasts as long as its process. The zero value is an empty store.
 type Memory struct {
 	mu      sync.Mutex
 	docs    map[string]Doc
@@ -43,7 +43,7 @@ func (m *Memory) Put(ctx context.Context, name string, data []byte) (Version, er
 
 // PutIf implements [Store].
 func (m *Memory) PutIf(ctx context.Context, name string, data []byte, was Version) (Version, error) {
-	return m.put(ctx, name, data, func(is Version) bool { return is == was })
+	return m.put(ctx, name, data, func(current Version) bool { return current == was })
 }
 
 func (m *Memory) put(ctx context.Context, name string, data []byte, allowed func(Version) bool) (Version, error) {
@@ -98,7 +98,7 @@ func (m *Memory) listed() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, ".") })
 }
 
-// Orphans implements [Store]. There are none: all writes end with the process.
+// Orphans implements [Store]. It returns none: what a killed process wrote is gone with it.
 func (m *Memory) Orphans(ctx context.Context, name string) ([]Orphan, error) {
 	return nil, firstError(ctx.Err(), checkName(name))
 }
@@ -110,10 +110,10 @@ func (m *Memory) RemoveOrphans(ctx context.Context, name string, _ time.Duration
 
 // Watch implements [Store].
 func (m *Memory) Watch(ctx context.Context, changed func(name string), names ...string) error {
-	told := map[string]Version{}
+	known := map[string]Version{}
 	for ctx.Err() == nil {
-		news, written := m.differing(told, names)
-		for _, name := range news {
+		updated, written := m.changes(known, names)
+		for _, name := range updated {
 			changed(name)
 		}
 		select {
@@ -124,24 +124,23 @@ func (m *Memory) Watch(ctx context.Context, changed func(name string), names ...
 	return ctx.Err()
 }
 
-// differing brings told up to date and returns the names whose versions it changed, and a channel that is closed at the
-// next write.
-func (m *Memory) differing(told map[string]Version, names []string) (news []string, written <-chan struct{}) {
+// changes updates known, and returns the names whose versions changed and a channel that is closed at the next write.
+func (m *Memory) changes(known map[string]Version, names []string) (changed []string, written <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(names) == 0 {
-		names = append(m.listed(), slices.Sorted(maps.Keys(told))...)
+		names = append(m.listed(), slices.Sorted(maps.Keys(known))...)
 	}
 	for _, name := range names {
-		if is := m.docs[name].Version; is != told[name] {
-			told[name] = is
-			news = append(news, name)
+		if version := m.docs[name].Version; version != known[name] {
+			known[name] = version
+			changed = append(changed, name)
 		}
 	}
 	if m.written == nil {
 		m.written = make(chan struct{})
 	}
-	return news, m.written
+	return changed, m.written
 }
 
 func firstError(errs ...error) error {

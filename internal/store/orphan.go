@@ -86,8 +86,8 @@ func orphansOf(target string) (orphans []orphan) {
 	return orphans
 }
 
-// removeOrphans removes the orphans that are at least that old, and those that hold what the document holds now. The caller
-// holds the lock of the directory.
+// removeOrphans removes the orphans of at least that age, and those with the given content, which the document has now. The
+// caller holds the lock of the directory.
 func removeOrphans(target string, content []byte, age time.Duration) {
 	for _, o := range orphansOf(target) {
 		same := false

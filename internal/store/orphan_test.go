@@ -46,8 +46,8 @@ func wants(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// TOK-6b: what a writer that was killed before its rename left behind is found, oldest first, beside the target of a link,
-// and nothing else is taken for it.
+// TOK-6b: the files of writers that were killed before the rename are found, oldest first, beside the target of a link. No
+// other file is.
 func TestDirOrphans(t *testing.T) {
 	path, links := t.TempDir(), t.TempDir()
 	age(t, path+"/a.json", "document", 2*time.Hour)
@@ -80,8 +80,8 @@ func TestDirOrphans(t *testing.T) {
 	wants(t, "without a directory", orphans(t, store.NewDir(path+"/none"), "a.json"), nil)
 }
 
-// TOK-6b: a write keeps what may be the only copy of something for a day, and removes what it wrote itself. Removing the
-// document removes all, so that no login stays on the disk.
+// TOK-6b: a write keeps orphans, which may be the only copy of a login, for a day, and removes those with the content that
+// it wrote. Removing the document removes all of them, so that no login stays on the disk.
 func TestDirRemovesOrphans(t *testing.T) {
 	path := t.TempDir()
 	d := store.NewDir(path)
@@ -116,7 +116,7 @@ func TestDirRemovesOrphans(t *testing.T) {
 	wants(t, "of another", orphans(t, d, "b.json"), []string{"of another true"})
 }
 
-// TOK-6b: the file of a writer that lives is not touched: as long as it holds the lock of the directory, others wait.
+// TOK-6b: the file of a live writer is left alone: others wait while it holds the lock of the directory.
 func TestDirOrphansOfTheLiving(t *testing.T) {
 	path := t.TempDir()
 	d := store.NewDir(path)
@@ -125,7 +125,7 @@ func TestDirOrphansOfTheLiving(t *testing.T) {
 	if err := writer.Lock(); err != nil {
 		t.Fatal(err)
 	}
-	age(t, path+"/.a.json1", "under way", 48*time.Hour)
+	age(t, path+"/.a.json1", "in progress", 48*time.Hour)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	list, err := d.Orphans(ctx, "a.json")
@@ -138,5 +138,5 @@ func TestDirOrphansOfTheLiving(t *testing.T) {
 	if err := writer.Unlock(); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, "afterwards", orphans(t, d, "a.json"), []string{"under way false"})
+	wants(t, "afterwards", orphans(t, d, "a.json"), []string{"in progress false"})
 }

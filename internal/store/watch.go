@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	// Two looks and the work that follows a change fit into a second.
+	// Two polls and the work that follows a change fit into a second.
 	pollInterval = 250 * time.Millisecond
 
-	// A file that was written this short ago may be written again within the resolution of its time stamp.
+	// A file written less than this ago may be written again without a change of its timestamp.
 	timestampGrain = 2 * time.Second
 )
 
-// Watch implements [Store]. It polls instead of asking the operating system for events, so that network and container
-// file systems, swapped links and replaced directories work alike: first name, size, time and inode, then the content.
-// A content counts when two polls in a row have seen it, so that a file that is being written is not taken half.
+// Watch implements [Store]. It polls instead of using events of the operating system, so that network and container file
+// systems, swapped links and replaced directories work alike. It compares name, size, time and inode, and then the
+// content. New content counts when two polls in a row have read it, so that a half-written file does not.
 func (d *Dir) Watch(ctx context.Context, changed func(name string), names ...string) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
-	sights := map[string]*sight{}
+	files := map[string]*watchedFile{}
 	for ctx.Err() == nil {
-		d.lookAround(ctx, sights, names, changed)
+		d.poll(ctx, files, names, changed)
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -36,67 +36,68 @@ func (d *Dir) Watch(ctx context.Context, changed func(name string), names ...str
 	return ctx.Err()
 }
 
-// lookAround is one poll.
-func (d *Dir) lookAround(ctx context.Context, sights map[string]*sight, names []string, changed func(name string)) {
+// poll calls changed for every file that has changed since the last poll.
+func (d *Dir) poll(ctx context.Context, files map[string]*watchedFile, names []string, changed func(name string)) {
 	listing := len(names) == 0
 	if listing {
 		var err error
 		if names, err = d.List(ctx); err != nil {
-			return // a directory that cannot be read for a moment has not lost its documents
+			return // a directory that cannot be read now still has its documents
 		}
 	}
 	for _, name := range names {
-		if sights[name] == nil {
-			sights[name] = &sight{}
+		if files[name] == nil {
+			files[name] = &watchedFile{}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(sights)) {
-		s := sights[name]
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		f := files[name]
 		if listing && !slices.Contains(names, name) {
-			if s.look(nil, func() Version { return "" }) {
-				delete(sights, name)
+			if f.update(nil, func() Version { return "" }) {
+				delete(files, name)
 				changed(name)
 			}
 			continue
 		}
 		info, _ := os.Stat(filepath.Join(d.path, name))
-		if s.look(info, func() Version { return d.versionNow(ctx, name) }) {
+		if f.update(info, func() Version { return d.version(ctx, name) }) {
 			changed(name)
 		}
 	}
 }
 
-// sight is what a watcher knows of one file.
-type sight struct {
-	looked    bool
-	info      fs.FileInfo // of the last look; nil when there was none
-	told      Version     // what the watcher's owner knows
-	candidate Version     // what the last look saw
-	restless  bool        // the last two looks saw two contents, both new
+// watchedFile is the state of one file at the last poll.
+type watchedFile struct {
+	polled   bool
+	info     fs.FileInfo // nil if the file did not exist
+	reported Version     // the caller of Watch has this one
+	latest   Version
+	unstable bool // the last two polls read different contents, both new
 }
 
-// look reports whether the owner has to be told of a change. It reads the file only when it may have changed.
-func (s *sight) look(info fs.FileInfo, read func() Version) bool {
-	first := !s.looked
-	if !first && s.candidate == s.told && unchanged(s.info, info) {
+// update records a poll and reports whether the file has changed for the caller of Watch. It reads the file only if that
+// may have changed.
+func (f *watchedFile) update(info fs.FileInfo, read func() Version) bool {
+	first := !f.polled
+	if !first && f.latest == f.reported && unchanged(f.info, info) {
 		return false
 	}
-	before, now := s.candidate, read()
-	s.looked, s.info, s.candidate = true, info, now
-	if now == s.told {
-		s.restless = false
+	before, now := f.latest, read()
+	f.polled, f.info, f.latest = true, info, now
+	if now == f.reported {
+		f.unstable = false
 		return false
 	}
-	if first || now == before || s.restless {
-		s.told, s.restless = now, false
+	if first || now == before || f.unstable {
+		f.reported, f.unstable = now, false
 		return true
 	}
-	s.restless = before != s.told
+	f.unstable = before != f.reported
 	return false
 }
 
-// versionNow reads the file. That it cannot be read is a state like any other, which begins and ends.
-func (d *Dir) versionNow(ctx context.Context, name string) Version {
+// version reads the file. A failure to read it is a version too, so that its beginning and its end are changes.
+func (d *Dir) version(ctx context.Context, name string) Version {
 	doc, err := d.Get(ctx, name)
 	switch {
 	case err == nil:

@@ -5,6 +5,8 @@ package main
 
 import (
 	"crypto/sha256"
+	"debug/buildinfo"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -39,6 +41,13 @@ func release(root, pkg string, platforms []string) error {
 		}
 		if err := build(root, pkg, filepath.Join("dist", name), system, arch); err != nil {
 			return fmt.Errorf("build for %s: %w", platform, err)
+		}
+		info, err := buildinfo.ReadFile(filepath.Join(dist, name))
+		if err != nil {
+			return err
+		}
+		if info.Main.Version == "(devel)" {
+			return errors.New("the binary has no version: build it in a clone of the repository, not in a worktree or an archive")
 		}
 		data, err := os.ReadFile(filepath.Join(dist, name))
 		if err != nil {

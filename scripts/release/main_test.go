@@ -39,6 +39,17 @@ func TestRelease(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	archive := t.TempDir()
+	if err := os.CopyFS(archive, os.DirFS(first)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(archive, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	if err := release(archive, "./cmd/tool", platforms); err == nil {
+		t.Error("a release without a version was built")
+	}
+
 	var sums strings.Builder
 	for _, name := range []string{"tool-linux-amd64", "tool-windows-amd64.exe"} {
 		data := read(t, first, name)

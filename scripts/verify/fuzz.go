@@ -17,7 +17,7 @@ func fuzz() count {
 	c := count{what: fmt.Sprintf("%d fuzz targets, %v each", len(targets), fuzzTime)}
 	for _, t := range targets {
 		out, err := output("go", "test", "-run=^$", "-fuzz=^"+t.name+"$", "-fuzztime="+fuzzTime.String(), "-fuzzminimizetime=10x", t.pkg)
-		if err != nil && !onlyOutOfTime(out) {
+		if err != nil && !timedOut(out) {
 			c.failed++
 			fmt.Printf("FAIL   %s %s\n%s", t.pkg, t.name, out)
 			continue
@@ -28,16 +28,15 @@ func fuzz() count {
 	return c
 }
 
-// onlyOutOfTime tells a target that failed from one whose end of time the fuzzing coordinator reports as an error when
-// it notices at an unlucky moment (go.dev/issue/75804, fixed in Go 1.27): that one has found no input.
-func onlyOutOfTime(out []byte) bool {
+// timedOut reports whether a target only ran out of time, without a failing input. The fuzzing coordinator can report the
+// end of its time as an error (go.dev/issue/75804, fixed in Go 1.27).
+func timedOut(out []byte) bool {
 	return bytes.Contains(out, []byte("\n    context deadline exceeded\n")) && !bytes.Contains(out, []byte("Failing input written"))
 }
 
 type target struct{ pkg, name string }
 
-// fuzzTargets lists the fuzz targets of the module. go test -list prints names without their package unless it is asked
-// for events.
+// fuzzTargets lists the fuzz targets of the module. Only with -json does go test -list print their packages.
 func fuzzTargets() ([]target, error) {
 	out, err := output("go", "test", "-json", "-list=^Fuzz", "./...")
 	if err != nil {

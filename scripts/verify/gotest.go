@@ -41,22 +41,22 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-// tally counts the events of go test -json, and shows the output of what failed.
+// tally counts the events of go test -json, and shows the output of failed tests.
 type tally struct {
 	show                    io.Writer
 	packages, untested      int
 	passed, failed, skipped int
-	open                    map[string]*run // packages and builds that are not over
+	open                    map[string]*run // packages and builds that have not ended
 }
 
-// run is one package's test or one build.
+// run is the test of one package or one build.
 type run struct {
-	failed  bool                        // one of its tests did
+	failed  bool                        // one of its tests failed
 	output  map[string]*strings.Builder // by test; "" is the package's own
-	ordered []string                    // its tests, as they began to print
+	ordered []string                    // its tests, in the order of their first output
 }
 
-// event is one line of go test -json (go doc test2json); a build's events have only an ImportPath.
+// event is one line of go test -json (go doc test2json). The events of a build have an ImportPath in place of a Package.
 type event struct {
 	Action, Package, ImportPath, Test, Output string
 	Elapsed                                   float64
@@ -102,7 +102,7 @@ func (t *tally) add(e event) {
 	}
 }
 
-// flush shows the output that is left: in a package that died, that of the tests which were running.
+// flush shows the remaining output. In a package that died, this is the output of the tests that were running.
 func (r *run) flush(w io.Writer) {
 	for _, test := range r.ordered {
 		if out := r.output[test]; out != nil {
@@ -128,8 +128,8 @@ func (t *tally) addTest(e event, r *run) {
 	delete(r.output, e.Test)
 }
 
-// addPackage shows a package's line. One that failed without a failed test (it does not build, a goroutine leaked, or it
-// exited) counts as a failure of its own.
+// addPackage shows the result of a package. A package that failed without a failed test (it does not build, leaks a
+// goroutine, or exits) counts as one failure.
 func (t *tally) addPackage(e event, r *run) {
 	t.packages++
 	switch e.Action {

@@ -1,12 +1,12 @@
-// Command verify runs the project's checks and counts what ran, so that nothing passes by not running. A skipped test
-// counts as failed. The last line of its output is "N passed, N failed", and the exit code tells the same.
+// Command verify runs the project's checks and counts those that ran, so that a check that did not run does not pass. A
+// skipped test counts as failed. The last line of its output is "N passed, N failed"; the exit code is 1 if any failed.
 //
 //	go run ./scripts/verify static  format, vet, vet for other platforms, staticcheck
-//	go run ./scripts/verify unit    the same, then tests with the race detector, once more with net/http as the transport, budgets of allocations
+//	go run ./scripts/verify unit    the same, then tests with the race detector, once more with net/http as the transport, and the allocation budgets
 //	go run ./scripts/verify test    the same, then a short run of every fuzz target, the end-to-end tests, and a minute of the soak
 //	go run ./scripts/verify e2e     the end-to-end tests alone
 //
-// It is run from the root of the repository; scripts/test-tools has put there what the tests need.
+// Run it in the root of the repository, after scripts/test-tools.
 package main
 
 import (
@@ -16,19 +16,19 @@ import (
 	"time"
 )
 
-// A stage is one kind of check. Its run prints failures as they come and returns the count.
+// A stage is one kind of check. Its run function prints failures as they occur and returns the count.
 type stage struct {
 	name string
 	run  func() count
 }
 
-// count is what a stage ran. A check that is no test counts as one.
+// count is the result of a stage. A check that is not a test counts as one.
 type count struct {
 	passed, failed int
-	what           string // in words: "14 packages, 312 tests"
+	what           string // what ran, as in "14 packages, 312 tests"
 }
 
-// modules are the folders of the Go modules here; the nested ones keep their dependencies out of the main one.
+// modules are the directories of the Go modules. The nested modules keep their dependencies out of the main one.
 var modules = []string{".", "bench", "e2e"}
 
 // fuzzTime is how long each fuzz target runs.
@@ -64,18 +64,18 @@ func unit(flags ...string) count {
 	return goTest(".", append(flags, "-race", "-timeout=5m", "./...")...)
 }
 
-// netHTTP runs the tests of what lies between a client and a provider once more, with net/http in place of package http1. What
-// a request may allocate is measured with http1.
+// netHTTP runs the tests of the code between client and provider once more, with net/http in place of package http1. The
+// allocation budgets are those of http1.
 func netHTTP() count {
 	return goTestWith([]string{"SHUNT_TEST_TRANSPORT=net/http"}, ".", "-count=1", "-timeout=5m", "-skip=^TestAllocations",
 		"./internal/upstream", "./internal/relay", "./internal/app", "./internal/usage")
 }
 
-// allocations runs the tests of what a request may allocate. They are left out of the race detector's build, under which
-// pools drop what they hold.
+// allocations runs the tests of a request's allocations. They are not part of builds with the race detector, under which
+// sync.Pool drops values at random.
 func allocations() count { return goTest(".", "-count=1", "-run=^TestAllocations", "./internal/...") }
 
-// soak runs a minute of what `make soak` runs for ten. The seed is printed, to run the same requests and faults again.
+// soak runs the soak test for a minute. It prints the seed, with which `make soak` repeats the same requests and faults.
 func soak() count {
 	seed := rand.Uint64N(1_000_000) + 1
 	fmt.Printf("seed %d\n", seed)
@@ -86,7 +86,7 @@ func soak() count {
 
 func benchModule() count { return goTest("bench", "-count=1", "./...") }
 
-// report runs the stages, all of them even after a failure, and prints the summary.
+// report runs all stages, even after a failure, and prints the summary.
 func report(stages []stage) bool {
 	var lines []string
 	var total count

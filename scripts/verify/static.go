@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// gofumpt fails on files that it would change, in all modules.
+// gofumpt checks the format of all modules.
 func gofumpt() count { return listsNothing("go", "tool", "gofumpt", "-l", ".") }
 
-// listsNothing runs a tool that lists the files it would change.
+// listsNothing runs a tool and fails if that lists files, which are those it would change.
 func listsNothing(name string, args ...string) count {
 	out, err := output(name, args...)
 	os.Stdout.Write(out)
@@ -30,7 +30,7 @@ func vet() count {
 	return inModules("go", "vet", "./...")
 }
 
-// staticcheck is a tool of the main module; the nested ones are checked by the same binary.
+// staticcheck is a tool of the main module. Its binary checks the nested modules as well.
 func staticcheck() count {
 	path, err := output("go", "tool", "-n", "staticcheck")
 	if err != nil {
@@ -39,7 +39,7 @@ func staticcheck() count {
 	return inModules(strings.TrimSpace(string(path)), "./...")
 }
 
-// inModules runs a command in the folder of every module. Its output is shown.
+// inModules runs a command in the directory of every module and shows its output.
 func inModules(name string, args ...string) count {
 	c := count{what: fmt.Sprintf("%d modules", len(modules))}
 	for _, dir := range modules {
@@ -65,7 +65,7 @@ func vetPlatforms() count {
 	return c
 }
 
-// add runs a check and counts it. Its output is shown.
+// add runs a check, shows its output and counts it.
 func (c *count) add(name string, cmd *exec.Cmd) {
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stdout
 	if err := cmd.Run(); err != nil {
@@ -76,8 +76,8 @@ func (c *count) add(name string, cmd *exec.Cmd) {
 	c.passed++
 }
 
-// output runs a command and returns its standard output. Only that and the exit code say what a tool found: its standard
-// error is shown, and also carries what is not a finding, such as the go command's downloads.
+// output runs a command, shows its standard error and returns its standard output. A tool's findings are in its standard
+// output and its exit code; its standard error may also have, for example, the go command's downloads.
 func output(name string, args ...string) ([]byte, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Stderr = os.Stdout

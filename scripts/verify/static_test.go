@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// The first run with an empty module cache prints its downloads on standard error, which is not a finding: only standard
-// output and the exit code are.
+// The first run with an empty module cache prints its downloads on standard error. They are not findings.
 func TestStandardErrorIsNotAFinding(t *testing.T) {
 	const downloads = "echo 'go: downloading mvdan.cc/gofumpt v0.9.2' >&2; "
 	for script, want := range map[string]count{

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// events abbreviates go test -json: "action package test output".
+// events returns the output of go test -json for lines of the form "action package test output".
 func events(lines ...string) *strings.Reader {
 	var b strings.Builder
 	for _, line := range lines {
@@ -22,7 +22,7 @@ func events(lines ...string) *strings.Reader {
 	return strings.NewReader(b.String())
 }
 
-// Whatever keeps a test from passing is a failure in the count, and its output is shown; nothing else is.
+// Everything but a passed test counts as a failure, and only its output is shown.
 func TestTally(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -103,15 +103,15 @@ func TestParseTargets(t *testing.T) {
 	}
 }
 
-// A target that ran out of time is told from one that found something, even late.
-func TestOnlyOutOfTime(t *testing.T) {
+// A target that ran out of time is not one that found a failing input, however late.
+func TestTimedOut(t *testing.T) {
 	const late = "--- FAIL: FuzzA (5.01s)\n    context deadline exceeded\nFAIL\n"
 	for out, want := range map[string]bool{
 		late: true,
 		late + "Failing input written to testdata/fuzz/FuzzA/1\n":                                    false,
 		"--- FAIL: FuzzA (1.00s)\n    a_test.go:7: dial: context deadline exceeded (Client)\nFAIL\n": false,
 	} {
-		if got := onlyOutOfTime([]byte(out)); got != want {
+		if got := timedOut([]byte(out)); got != want {
 			t.Errorf("%v for %s", got, out)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"shunt/internal/store"
 )
 
-// leaseExcludes counts up in one document without conditions, under its lease, while another name's lease is held
+// leaseExcludes appends to one document without conditions, under its lease, while another name's lease is held
 // (TOK-4).
 func leaseExcludes(t *testing.T, a, b store.Store) {
 	const holders, each = 4, 15

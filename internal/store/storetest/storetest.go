@@ -1,4 +1,4 @@
-// Package storetest is the conformance test of [store.Store]: what every implementation owes to those who hold one.
+// Package storetest is the conformance test of [store.Store], which every implementation must pass.
 package storetest
 
 import (
@@ -17,8 +17,8 @@ import (
 	"shunt/internal/store"
 )
 
-// Run tests stores. Create makes an empty storage and returns a function that opens it: each call gives another handle
-// on the same documents, as another process would have.
+// Run tests an implementation. Create creates empty storage and returns a function that opens it: each call returns another
+// handle on the same documents, like that of another process.
 func Run(t *testing.T, create func(t *testing.T) (open func() store.Store)) {
 	for name, test := range map[string]func(t *testing.T, a, b store.Store){
 		"Documents": documents, "Versions": versions, "Names": names, "List": list, "Size": size, "Ended": ended,
@@ -43,22 +43,22 @@ func Run(t *testing.T, create func(t *testing.T) (open func() store.Store)) {
 func documents(t *testing.T, a, b store.Store) {
 	ctx := t.Context()
 	if _, err := a.Get(ctx, "doc"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Get of nothing: %v", err)
+		t.Errorf("Get of a missing document: %v", err)
 	}
 	if err := a.Remove(ctx, "doc"); err != nil {
-		t.Errorf("Remove of nothing: %v", err)
+		t.Errorf("Remove of a missing document: %v", err)
 	}
 	data := []byte("{\n \"n\": 1.0e5 }\x00\xff")
 	if _, err := a.Put(ctx, "doc", data); err != nil {
 		t.Fatal(err)
 	}
 	want := bytes.Clone(data)
-	data[0] = 'x' // the writer's slice is its own again
+	data[0] = 'x' // Put has copied it
 	doc := must(b.Get(ctx, "doc"))(t)
 	if !bytes.Equal(doc.Data, want) {
 		t.Errorf("another handle read %q, want %q", doc.Data, want)
 	}
-	doc.Data[0] = 'y' // and the reader's slice is the reader's
+	doc.Data[0] = 'y' // Get has copied it
 	if again := must(a.Get(ctx, "doc"))(t); !bytes.Equal(again.Data, want) {
 		t.Errorf("read again: %q, want %q", again.Data, want)
 	}
@@ -70,28 +70,28 @@ func documents(t *testing.T, a, b store.Store) {
 	}
 	must(a.Put(ctx, "empty", nil))(t)
 	if doc := must(b.Get(ctx, "empty"))(t); len(doc.Data) != 0 || doc.Version == "" {
-		t.Errorf("an empty document exists: %+v", doc)
+		t.Errorf("an empty document: %+v", doc)
 	}
 }
 
 func versions(t *testing.T, a, b store.Store) {
 	ctx := t.Context()
 	if _, err := a.PutIf(ctx, "doc", []byte("x"), "some"); !errors.Is(err, store.ErrConflict) {
-		t.Errorf("PutIf over nothing: %v", err)
+		t.Errorf("PutIf with a version of a missing document: %v", err)
 	}
 	one := must(a.PutIf(ctx, "doc", []byte("one"), ""))(t)
 	if _, err := b.PutIf(ctx, "doc", []byte("x"), ""); !errors.Is(err, store.ErrConflict) {
-		t.Errorf("PutIf for a new one over an old one: %v", err)
+		t.Errorf("PutIf of a new document over an existing one: %v", err)
 	}
 	if got := must(b.Get(ctx, "doc"))(t); got.Version != one {
-		t.Errorf("Get says version %q, PutIf said %q", got.Version, one)
+		t.Errorf("Get returned version %q, PutIf %q", got.Version, one)
 	}
 	two := must(b.PutIf(ctx, "doc", []byte("two"), one))(t)
 	if two == one || two == "" {
 		t.Errorf("version %q after %q", two, one)
 	}
 	if _, err := a.PutIf(ctx, "doc", []byte("x"), one); !errors.Is(err, store.ErrConflict) {
-		t.Errorf("PutIf over a newer one: %v", err)
+		t.Errorf("PutIf over a newer version: %v", err)
 	}
 	if got := must(a.Get(ctx, "doc"))(t); string(got.Data) != "two" {
 		t.Errorf("a refused PutIf left %q", got.Data)
@@ -123,7 +123,7 @@ func names(t *testing.T, a, _ store.Store) {
 func list(t *testing.T, a, b store.Store) {
 	ctx := t.Context()
 	if got := must(a.List(ctx))(t); len(got) != 0 {
-		t.Errorf("an empty st lists %q", got)
+		t.Errorf("an empty store lists %q", got)
 	}
 	for _, name := range []string{"b.json", "a.json", ".hidden", "a-1.json", "c"} {
 		must(a.Put(ctx, name, []byte("x")))(t)
@@ -136,7 +136,7 @@ func list(t *testing.T, a, b store.Store) {
 func size(t *testing.T, a, _ store.Store) {
 	must(a.Put(t.Context(), "doc", make([]byte, store.MaxSize)))(t)
 	if _, err := a.Put(t.Context(), "doc", make([]byte, store.MaxSize+1)); err == nil {
-		t.Error("a document over the limit was taken")
+		t.Error("a document over the limit was written")
 	}
 	if doc := must(a.Get(t.Context(), "doc"))(t); len(doc.Data) != store.MaxSize {
 		t.Errorf("the refused write left %d bytes", len(doc.Data))
@@ -155,7 +155,7 @@ func ended(t *testing.T, a, _ store.Store) {
 	for method, err := range map[string]error{
 		"Get": get, "Put": put, "PutIf": putIf, "List": list, "Lease": lease, "Remove": a.Remove(ctx, "doc"),
 		"Orphans": orphans, "RemoveOrphans": a.RemoveOrphans(ctx, "doc", time.Hour),
-		"Watch": a.Watch(ctx, func(string) { t.Error("told of a change") }),
+		"Watch": a.Watch(ctx, func(string) { t.Error("a change was reported") }),
 	} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", method, err)
@@ -163,7 +163,7 @@ func ended(t *testing.T, a, _ store.Store) {
 	}
 }
 
-// increments counts up in one document from many goroutines over both handles: no conditional write may be lost.
+// increments appends to one document from many goroutines over both handles. No conditional write may be lost.
 func increments(t *testing.T, a, b store.Store) {
 	const writers, each = 4, 15
 	ctx := t.Context()
@@ -194,7 +194,7 @@ func increments(t *testing.T, a, b store.Store) {
 	}
 }
 
-// orphans checks that no write leaves one, whether it has ended or is in progress (TOK-6b).
+// orphans checks that no write leaves an orphan, neither while it runs nor afterwards (TOK-6b).
 func orphans(t *testing.T, a, b store.Store) {
 	ctx := t.Context()
 	var writers sync.WaitGroup
@@ -215,11 +215,11 @@ func orphans(t *testing.T, a, b store.Store) {
 	must(a.Get(ctx, "doc"))(t)
 }
 
-// watcher collects what Watch tells, inside a bubble of synctest.
+// watcher collects the names that Watch reports, in a synctest bubble.
 type watcher struct {
-	mu   sync.Mutex
-	told []string
-	end  func()
+	mu    sync.Mutex
+	names []string
+	end   func()
 }
 
 func startWatch(t *testing.T, s store.Store, names ...string) *watcher {
@@ -230,7 +230,7 @@ func startWatch(t *testing.T, s store.Store, names ...string) *watcher {
 		done <- s.Watch(ctx, func(name string) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.told = append(w.told, name)
+			w.names = append(w.names, name)
 		}, names...)
 	}()
 	w.end = func() {
@@ -242,21 +242,21 @@ func startWatch(t *testing.T, s store.Store, names ...string) *watcher {
 	return w
 }
 
-// within a second of now the watcher is told of exactly these names, in any order and without regard to repetitions.
-func (w *watcher) within(t *testing.T, what string, want ...string) {
+// reports checks that the watcher reports exactly these names within a second, in any order and with any repetitions.
+func (w *watcher) reports(t *testing.T, what string, want ...string) {
 	t.Helper()
 	time.Sleep(time.Second)
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	slices.Sort(w.told)
-	if got := slices.Compact(w.told); !slices.Equal(got, want) {
-		t.Errorf("%s: told of %q, want %q", what, got, want)
+	slices.Sort(w.names)
+	if got := slices.Compact(w.names); !slices.Equal(got, want) {
+		t.Errorf("%s: reported %q, want %q", what, got, want)
 	}
-	w.told = nil
+	w.names = nil
 }
 
-// ACC-4: new, changed and removed documents are noticed within a second.
+// watch checks that new, changed and removed documents are reported within a second (ACC-4).
 func watch(t *testing.T, a, b store.Store) {
 	ctx := t.Context()
 	for i := range 3 {
@@ -265,21 +265,21 @@ func watch(t *testing.T, a, b store.Store) {
 	must(a.Put(ctx, ".hidden", []byte("1")))(t)
 	w := startWatch(t, a)
 	defer w.end()
-	w.within(t, "start", "old0", "old1", "old2")
-	w.within(t, "nothing happened")
+	w.reports(t, "start", "old0", "old1", "old2")
+	w.reports(t, "no change")
 	must(b.Put(ctx, "new", []byte("1")))(t)
-	w.within(t, "added", "new")
+	w.reports(t, "added", "new")
 	must(b.Put(ctx, "old0", []byte("2")))(t)
 	must(b.Put(ctx, ".hidden", []byte("2")))(t)
-	w.within(t, "changed, same size", "old0")
+	w.reports(t, "changed, same size", "old0")
 	must(b.Put(ctx, "old1", []byte("1")))(t)
-	w.within(t, "written without a change")
+	w.reports(t, "written without a change")
 	if err := b.Remove(ctx, "old2"); err != nil {
 		t.Fatal(err)
 	}
-	w.within(t, "removed", "old2")
+	w.reports(t, "removed", "old2")
 	must(b.Put(ctx, "old2", []byte("1")))(t)
-	w.within(t, "came back", "old2")
+	w.reports(t, "added again", "old2")
 }
 
 func watchNames(t *testing.T, a, b store.Store) {
@@ -288,14 +288,14 @@ func watchNames(t *testing.T, a, b store.Store) {
 	must(a.Put(ctx, ".one", []byte("1")))(t)
 	w := startWatch(t, a, ".one", "two")
 	defer w.end()
-	w.within(t, "start", ".one")
+	w.reports(t, "start", ".one")
 	must(b.Put(ctx, "other", []byte("2")))(t)
 	must(b.Put(ctx, "two", []byte("1")))(t)
-	w.within(t, "a named one was added", "two")
+	w.reports(t, "a named one was added", "two")
 	if err := b.Remove(ctx, ".one"); err != nil {
 		t.Fatal(err)
 	}
-	w.within(t, "a named one was removed", ".one")
+	w.reports(t, "a named one was removed", ".one")
 }
 
 func must[T any](value T, err error) func(t *testing.T) T {

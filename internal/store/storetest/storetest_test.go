@@ -62,7 +62,7 @@ func (noRemove) Remove(context.Context, string) error { return nil }
 
 const faultVariable = "STORETEST_FAULT"
 
-// TestConformance runs the conformance test on a store that keeps the contract or, for TestItNoticesFaults, on one that
+// TestConformance runs the conformance test on a correct store or, for TestConformanceFindsFaults, on one that
 // does not.
 func TestConformance(t *testing.T) {
 	storetest.Run(t, func(*testing.T) func() store.Store {
@@ -75,13 +75,13 @@ func TestConformance(t *testing.T) {
 }
 
 // The conformance test fails for every store that breaks the contract.
-func TestItNoticesFaults(t *testing.T) {
+func TestConformanceFindsFaults(t *testing.T) {
 	for name := range faults {
 		t.Run(name, func(t *testing.T) {
 			command := exec.Command(os.Args[0], "-test.run=^TestConformance$", "-test.timeout=20s")
 			command.Env = append(os.Environ(), faultVariable+"="+name)
 			if out, err := command.CombinedOutput(); err == nil {
-				t.Errorf("it passes:\n%s", out)
+				t.Errorf("the store passed:\n%s", out)
 			}
 		})
 	}
