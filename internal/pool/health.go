@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"slices"
 	"time"
 
 	"shunt/internal/identity"
@@ -32,25 +31,6 @@ type Health struct {
 
 // NewHealth returns the health of an identity about which nothing is known, of the family that has the table.
 func NewHealth(t *quota.Table) Health { return Health{Quota: quota.NewState(t)} }
-
-// Cooldowns are kept separately by what can end them early, so that the end of one never ends another.
-type cooldownKind uint8
-
-const (
-	ofQuota      cooldownKind = iota // ended by a newer reading (FO-12)
-	ofCredential                     // ended by a changed credential (TOK-7)
-	ofTrouble                        // ended by nothing but time and success
-	ofScope                          // as ofQuota, for the first scope of the table only; those of the other scopes follow
-
-	cooldownKinds = ofScope + quota.MaxWindows
-)
-
-type cooldown struct {
-	until time.Time
-	set   time.Time
-	cause Cause
-	named quota.Set // the windows of a quota rejection
-}
 
 // Event is the result of one attempt for the account.
 type Event uint8
@@ -92,9 +72,6 @@ func (e Event) isDoubtful() bool { return e == ServerError || e == Transport }
 // that: the provider's own check may be at fault, unless another account serves the same request.
 func (e Event) refusesCredential() bool { return e == Forbidden || e == LoginNeeded }
 
-// isQuota reports whether the cooldown follows from a quota rejection.
-func (k cooldownKind) isQuota() bool { return k == ofQuota || k >= ofScope }
-
 func (e Event) kind() cooldownKind {
 	switch e {
 	case Rejected, ScopeRejected:
@@ -104,20 +81,6 @@ func (e Event) kind() cooldownKind {
 	default:
 		return ofTrouble
 	}
-}
-
-// Cause is why an identity cools down.
-type Cause struct {
-	Event
-	Scope quota.Scope // of a ScopeRejected
-}
-
-// String returns the cause's name in logs and snapshots, that of its event or SCOPE_rejected.
-func (c Cause) String() string {
-	if c.Event == ScopeRejected {
-		return string(c.Scope) + "_rejected"
-	}
-	return c.Event.String()
 }
 
 // Outcome is the result of one attempt.
@@ -229,57 +192,6 @@ func (h *Health) succeed(o *Outcome) {
 	}
 }
 
-// causeOf returns the kind of cooldown that an outcome sets, and its cause. An account that has no window of the rejected scope
-// cools down as a whole.
-func (h *Health) causeOf(o *Outcome) (cooldownKind, Cause) {
-	if o.Event != ScopeRejected {
-		return o.Event.kind(), Cause{Event: o.Event}
-	}
-	i := slices.Index(h.Quota.Table().Scopes(), o.RejectedScope)
-	if i < 0 {
-		return ofQuota, Cause{Event: Rejected}
-	}
-	return ofScope + cooldownKind(i), Cause{ScopeRejected, o.RejectedScope}
-}
-
-func (h *Health) cool(o *Outcome, now time.Time) {
-	kind, cause := h.causeOf(o)
-	if kind == ofCredential && o.Sent.Before(h.credentialSince) {
-		return // it is about a credential that has been replaced (TOK-7)
-	}
-	if o.Event.refusesCredential() {
-		h.refused = now
-	}
-	fresh := cooldown{until: now.Add(o.Cooldown), set: now, cause: cause}
-	if kind.isQuota() {
-		fresh.named = o.Signal.Rejected()
-		if relief, ok := h.Quota.Relief(fresh.named, now); ok && relief.Before(fresh.until) {
-			fresh.until = relief // FO-12
-		}
-	}
-	if old := h.cooldowns[kind]; old.ahead(now) {
-		fresh = old.renewed(fresh)
-	}
-	h.cooldowns[kind] = fresh
-	if o.Cooldown > 0 {
-		h.ramp.restart(now)
-	}
-}
-
-// renewed returns a running cooldown after another of its kind: as long as the longer one (FO-3), as new as the newer one,
-// and ended by readings only if they refute both.
-func (c cooldown) renewed(by cooldown) cooldown {
-	if c.named == 0 || by.named == 0 {
-		by.named = 0 // every reported window
-	} else {
-		by.named |= c.named
-	}
-	if c.until.After(by.until) {
-		by.until, by.cause = c.until, c.cause
-	}
-	return by
-}
-
 // doubtfulCooldown is how long an account cools down after a failure that may be the fault of the request (FO-0c).
 const doubtfulCooldown = 2 * time.Second
 
@@ -334,29 +246,3 @@ func (h *Health) clear(now time.Time) {
 	h.Quota.ClearRejections()
 	h.cleared = now
 }
-
-// CooledUntil returns when the identity's cooldown for requests of a scope ends, and its cause; the zero time if it does not
-// cool down (SEL-8).
-func (h *Health) CooledUntil(scope quota.Scope, now time.Time) (time.Time, Cause) {
-	var last cooldown
-	cooldowns := h.possible()
-	for kind := range cooldowns {
-		c := &cooldowns[kind]
-		if c.ahead(now) && c.until.After(last.until) && c.concerns(scope) {
-			last = *c
-		}
-	}
-	return last.until, last.cause
-}
-
-// possible returns the cooldowns of the kinds that the identity can have, by kind.
-func (h *Health) possible() []cooldown {
-	return h.cooldowns[:int(ofScope)+len(h.Quota.Table().Scopes())]
-}
-
-// concerns reports whether the cooldown holds for requests of a scope.
-func (c *cooldown) concerns(scope quota.Scope) bool {
-	return c.cause.Event != ScopeRejected || c.cause.Scope == scope
-}
-
-func (c *cooldown) ahead(now time.Time) bool { return c.until.After(now) }
