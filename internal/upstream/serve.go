@@ -2,28 +2,18 @@ package upstream
 
 import (
 	"cmp"
-	"math/rand/v2"
 	"net/http"
-	"time"
 
 	"shunt/internal/account"
 	"shunt/internal/dialect"
 	"shunt/internal/family"
-	"shunt/internal/observe"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
-	"shunt/internal/wire"
 )
 
-const (
-	defaultWait = time.Second      // for a throttle without a retry-after
-	shortWait   = 5 * time.Second  // the longest throttle that is waited out
-	longestWait = 60 * time.Second // the same if no other account is available
-
-	// faultTries is how many accounts a request tries if it fails in a way that may be the service's fault or the request's
-	// (FO-0a), and how many may fail to connect to one host (FO-0b).
-	faultTries = 2
-)
+// faultTries is how many accounts a request tries if it fails in a way that may be the service's fault or the request's
+// (FO-0a), and how many may fail to connect to one host (FO-0b).
+const faultTries = 2
 
 // exchange is the handling of one request by a pool.
 type exchange struct {
@@ -121,31 +111,6 @@ func (x *exchange) attempt(c pool.Candidate) *attempt {
 	return &attempt{Candidate: c, account: account, detour: x.throttled != nil}
 }
 
-// afterThrottle waits until the request may be resent to the throttled account, or another one is available (FO-6). It
-// reports false if the request must not wait: the chain continues, the wait is too long, or the account has had its resend.
-func (x *exchange) afterThrottle() (*attempt, bool) {
-	a := x.throttled
-	if x.r.next || a.wait > longestWait || !a.mayRepeat(reply{class: family.Throttled}) {
-		return nil, false
-	}
-	for {
-		c, ok := x.selection.Wait(x.r.Client.Context(), a.until)
-		if !ok {
-			break
-		}
-		if other := x.attempt(c); other != nil {
-			return other, true
-		}
-	}
-	if x.r.gone() {
-		return nil, false
-	}
-	x.throttled = nil
-	x.selection.Resume(a.Candidate)
-	a.resent, a.waited = true, true
-	return a, true
-}
-
 // try sends the request to one account. It reports whether the request is done: the client has a response, or has left. If not,
 // the account cools down, and another one may be tried.
 func (x *exchange) try(a *attempt) (done bool, _ Outcome) {
@@ -200,28 +165,6 @@ func (x *exchange) try(a *attempt) (done bool, _ Outcome) {
 	}
 }
 
-// unusable returns the class of an account without a usable credential.
-func (x *exchange) unusable(a *account.Account) family.Class {
-	if a.Missing() {
-		x.missing = append(x.missing, a.Name())
-	}
-	if _, needed := a.NeedsLogin(); needed {
-		return family.LoginNeeded
-	}
-	return family.Unresolved
-}
-
-// throttle records a plain 429 and how long to wait before a resend: up to a fifth longer than its retry-after, so that clients
-// do not all return at once (FO-6).
-func (x *exchange) throttle(a *attempt, k *kept) {
-	now := x.clock.Now()
-	a.throttle, a.wait = k, defaultWait
-	if after, ok := wire.RetryAfter(k.header, now); ok {
-		a.wait = after
-	}
-	a.until = now.Add(a.wait + rand.N(a.wait/5+1))
-}
-
 // renew replaces a token that was refused.
 func (x *exchange) renew(a *attempt) bool {
 	a.refreshed = true
@@ -231,45 +174,4 @@ func (x *exchange) renew(a *attempt) bool {
 	}
 	a.token = token
 	return true
-}
-
-// giveUp ends an attempt without a response for the client.
-func (x *exchange) giveUp(a *attempt, r reply) {
-	x.coolDown(a, r)
-	x.collect(r.class, r.kept)
-	if x.family.Rules[r.class].Fault {
-		x.faults++
-	}
-	switch r.class {
-	case family.HostDown:
-		x.r.hostDown(x.baseText)
-	case family.Challenged:
-		x.challenged = true
-	case family.CredentialRefused:
-		a.account.MarkNeedsLogin(a.token, "the provider rejects the credential (403)")
-		x.refused = append(x.refused, a.account)
-	case family.Unauthorized, family.LoginNeeded:
-		x.refused = append(x.refused, a.account)
-	}
-	x.r.Record.Rotations = append(x.r.Record.Rotations, observe.Rotation{
-		Provider: x.name, From: a.Name, Reason: x.reason(r.class), Error: r.cause,
-	})
-}
-
-// coolDown cools the account down as the rule for the reply's class says.
-func (x *exchange) coolDown(a *attempt, r reply) {
-	rule := x.family.Rules[r.class]
-	if rule.Event == pool.None || x.counting && rule.Messages {
-		return
-	}
-	outcome := pool.Outcome{Sent: a.sent, Scope: x.scope, Event: rule.Event, RejectedScope: cmp.Or(x.scope, x.toolScope)}
-	var h http.Header
-	if r.kept != nil {
-		h = r.kept.header
-	}
-	if r.class.IsQuota() {
-		outcome.Signal = x.family.Quota(h) // names the windows; it was recorded when it came
-	}
-	outcome.Cooldown = rule.Cooldown.For(h, x.clock.Now())
-	x.selection.Observe(a.Candidate, outcome)
 }
