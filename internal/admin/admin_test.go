@@ -182,7 +182,7 @@ func TestPauseAndCooldown(t *testing.T) {
 	if !strings.Contains(w.Body.String(), `"paused":true`) {
 		t.Errorf("%s", w.Body)
 	}
-	selection := s.pool.Begin(pool.Request{})
+	selection := s.pool.Begin(pool.Criteria{})
 	if c, _ := selection.Next(t.Context()); c.Name != "b" {
 		t.Errorf("chosen: %s", c.Name)
 	}

@@ -58,7 +58,7 @@ func (a *Admin) explain(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, p := range a.Providers() {
 		if p.Name == r.PathValue("provider") && p.Pool != nil {
-			writeJSON(w, explanationOf(p, model, p.Pool.Explain(pool.Request{Session: session, Scope: p.ScopeOf(model)})))
+			writeJSON(w, explanationOf(p, model, p.Pool.Explain(pool.Criteria{Session: session, Scope: p.ScopeOf(model)})))
 			return
 		}
 	}

@@ -116,7 +116,7 @@ func TestClearCooldown(t *testing.T) {
 	}
 	s.pool.Pause(identity.OfStoreEntry("claude", "b"), true)
 	for _, scope := range []quota.Scope{"", claude.FableScope} {
-		selection := s.pool.Begin(pool.Request{Scope: scope})
+		selection := s.pool.Begin(pool.Criteria{Scope: scope})
 		if c, ok := selection.Next(t.Context()); !ok || c.Name != "a" || c.Group != pool.Free {
 			t.Errorf("scope %q: chosen: %+v, %v", scope, c, ok)
 		}

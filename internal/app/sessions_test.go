@@ -249,7 +249,7 @@ func (w *world) home(session string) string {
 		all = append(all, a)
 	}
 	p.Configure(all, pool.Policy{})
-	c, _ := p.Begin(pool.Request{Session: pool.SessionOf(session)}).Next(context.Background())
+	c, _ := p.Begin(pool.Criteria{Session: pool.SessionOf(session)}).Next(context.Background())
 	return c.Name
 }
 

@@ -130,7 +130,7 @@ func TestSeed(t *testing.T) {
 	}
 	for n := range 9 {
 		id := sim.Session{Seed: seed, Name: strconv.Itoa(n + 1)}.ID()
-		order := pool.Order(members, pool.Query{Request: pool.Request{Session: pool.SessionOf(id)}}, time.Now())
+		order := pool.Order(members, pool.Query{Criteria: pool.Criteria{Session: pool.SessionOf(id)}}, time.Now())
 		if home := order[0].Member.Name; home != provider.Accounts()[n%3] {
 			t.Errorf("session %d is at home on %s", n+1, home)
 		}

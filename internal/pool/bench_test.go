@@ -49,7 +49,7 @@ func BenchmarkOrder(b *testing.B) {
 		members := crowd(n, now)
 		for name, session := range map[string]string{"session": "a session", "turn": ""} {
 			for suffix, policy := range policies {
-				q := pool.Query{Request: pool.Request{Session: pool.SessionOf(session)}, Policy: policy}
+				q := pool.Query{Criteria: pool.Criteria{Session: pool.SessionOf(session)}, Policy: policy}
 				b.Run(fmt.Sprintf("%d/%s%s", n, name, suffix), func(b *testing.B) {
 					b.ReportAllocs()
 					for b.Loop() {
@@ -74,7 +74,7 @@ func BenchmarkRequest(b *testing.B) {
 	p.Configure(accounts, pool.Policy{})
 	b.ReportAllocs()
 	for b.Loop() {
-		s := p.Begin(pool.Request{Session: pool.SessionOf("5f0c6a3e-7d55-4b7e-9c2f-0a1b2c3d4e5f")})
+		s := p.Begin(pool.Criteria{Session: pool.SessionOf("5f0c6a3e-7d55-4b7e-9c2f-0a1b2c3d4e5f")})
 		c, _ := s.Next(context.Background())
 		p.Observe(c.Key, pool.Outcome{Sent: time.Now(), Event: pool.Success})
 		s.Served(c, false)
@@ -87,7 +87,7 @@ func TestOrderAllocatesItsResult(t *testing.T) {
 	members := crowd(20, now)
 	for _, session := range []string{"a session", ""} {
 		q := pool.Query{
-			Request: pool.Request{Session: pool.SessionOf(session)}, Policy: pool.Policy{Planned: true, AvoidBurnRate: true},
+			Criteria: pool.Criteria{Session: pool.SessionOf(session)}, Policy: pool.Policy{Planned: true, AvoidBurnRate: true},
 			Tried: []identity.Key{members[0].Key},
 		}
 		if n := testing.AllocsPerRun(100, func() { pool.Order(members, q, now) }); n > 1 {

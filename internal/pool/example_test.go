@@ -28,7 +28,7 @@ func ExampleOrder() {
 		key := identity.OfAccount("family", name, "")
 		members = append(members, pool.NewMember(pool.Account{Name: name, Key: key, Soft: soft}, &h))
 	}
-	for _, r := range pool.Order(members, pool.Query{Request: pool.Request{Session: pool.SessionOf("a session")}}, now) {
+	for _, r := range pool.Order(members, pool.Query{Criteria: pool.Criteria{Session: pool.SessionOf("a session")}}, now) {
 		fmt.Println(r.Member.Name, r.Group)
 	}
 	// Output:

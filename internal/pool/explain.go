@@ -69,7 +69,7 @@ const (
 )
 
 // Explain returns the decision that a request would get now, as [Order] makes it. It changes nothing.
-func (p *Pool) Explain(req Request) Explanation {
+func (p *Pool) Explain(req Criteria) Explanation {
 	r := p.registry
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -56,7 +56,7 @@ func TestExplain(t *testing.T) {
 		p.Pause(account("paused").Key, true)
 
 		// A session whose home is the account "home".
-		var req pool.Request
+		var req pool.Criteria
 		for req.Session = 1; p.Explain(req).Preferred != "home"; req.Session++ {
 		}
 		e := p.Explain(req)
@@ -117,13 +117,13 @@ func TestExplainWithoutAPlan(t *testing.T) {
 		o.Signal.Windows[pool.SevenDay] = quota.WindowSignal{Reset: time.Now().Add(days * 24 * time.Hour)}
 		p.Observe(account(name).Key, o)
 	}
-	e := p.Explain(pool.Request{})
+	e := p.Explain(pool.Criteria{})
 	want := []string{"a free round_robin ", "d free  lead", "b free  weekly_reset", "c free  weekly_reset"}
 	if diff := cmp.Diff(want, lines(e)); diff != "" || e.Preferred != "a" || e.Last != "" {
 		t.Errorf("preferred %q, last %q\n%s", e.Preferred, e.Last, diff)
 	}
 
-	req := pool.Request{Session: 1}
+	req := pool.Criteria{Session: 1}
 	s := p.Begin(req)
 	home := next(t, s)
 	p.Observe(home.Key, failure)
@@ -155,7 +155,7 @@ func TestExplainCoolingDown(t *testing.T) {
 	} {
 		p.Observe(account(name).Key, o)
 	}
-	var req pool.Request
+	var req pool.Criteria
 	for req.Session = 1; ; req.Session++ {
 		e := p.Explain(req)
 		if e.Preferred == "a" && e.Places[2].Name == "d" { // whose tie puts d before c, although c recovers first
@@ -171,9 +171,9 @@ func TestExplainCoolingDown(t *testing.T) {
 // SEL-3, SEL-32: an explanation changes nothing, not even the turn.
 func TestExplainTakesNoTurn(t *testing.T) {
 	p := poolOf(accounts("a", "b")...)
-	p.Explain(pool.Request{})
-	p.Explain(pool.Request{})
-	if c := next(t, p.Begin(pool.Request{})); c.Name != "a" {
+	p.Explain(pool.Criteria{})
+	p.Explain(pool.Criteria{})
+	if c := next(t, p.Begin(pool.Criteria{})); c.Name != "a" {
 		t.Errorf("served by %s", c.Name)
 	}
 	if s := p.Snapshot()[0]; s.Requests != 1 || s.InFlight != 1 {
@@ -185,8 +185,8 @@ func TestExplainTakesNoTurn(t *testing.T) {
 func TestExplainRamp(t *testing.T) {
 	p := poolOf()
 	p.Configure(accounts("a", "b"), pool.Policy{RampInitial: 1})
-	next(t, p.Begin(pool.Request{}))
-	e := p.Explain(pool.Request{})
+	next(t, p.Begin(pool.Criteria{}))
+	e := p.Explain(pool.Criteria{})
 	if first, second := e.Places[0], e.Places[1]; first.Name != "b" || first.Denied || !second.Denied {
 		t.Errorf("%+v", e.Places)
 	}

@@ -91,7 +91,7 @@ func anyMembers(t *rapid.T, least int) []Member {
 
 func anyQuery(t *rapid.T, members []Member) Query {
 	q := Query{
-		Request: Request{Scope: FableIf(rapid.Bool().Draw(t, "fable")), ToolScope: FableIf(rapid.Bool().Draw(t, "advisor"))}, Policy: policyOf(t), Turn: rapid.Uint64Range(0, 9).Draw(t, "turn"),
+		Criteria: Criteria{Scope: FableIf(rapid.Bool().Draw(t, "fable")), ToolScope: FableIf(rapid.Bool().Draw(t, "advisor"))}, Policy: policyOf(t), Turn: rapid.Uint64Range(0, 9).Draw(t, "turn"),
 	}
 	if rapid.Bool().Draw(t, "has session") {
 		q.Session = SessionOf(rapid.StringMatching("[a-z]{3}").Draw(t, "session"))

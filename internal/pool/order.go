@@ -31,17 +31,17 @@ type Member struct {
 // NewMember combines an identity's representative with its live state.
 func NewMember(a Account, h *Health) Member { return Member{a, h, seedOf(a.Key)} }
 
-// Request is what the scheduler needs to know about a client's request.
-type Request struct {
+// Criteria are what the scheduler needs to know about a client's request.
+type Criteria struct {
 	Session Session
 	Scope   quota.Scope // of the upstream model
 	// ToolScope is the scope that the request may use as well, through its tools (SEL-4b); empty = none.
 	ToolScope quota.Scope
 }
 
-// Query is a request with its policy and what came before it.
+// Query is the criteria of a request with its policy and what came before it.
 type Query struct {
-	Request
+	Criteria
 	Policy Policy
 	Turn   uint64       // how many requests without a session came before (SEL-2)
 	Last   identity.Key // the identity that last served the session (SEL-2b); zero = unknown

@@ -79,7 +79,7 @@ type Roster struct {
 }
 
 // Begin is like [Pool.Begin], among the accounts of the roster.
-func (r *Roster) Begin(req Request) *Selection { return r.begin(req, &r.lineup) }
+func (r *Roster) Begin(req Criteria) *Selection { return r.begin(req, &r.lineup) }
 
 // Pool returns the pool of that name, and creates it on first use. After a reload it is still the same one, with its
 // state (SEL-12).

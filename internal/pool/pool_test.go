@@ -109,10 +109,10 @@ func TestPoolsShareIdentities(t *testing.T) {
 	one.Configure(accounts("a", "b"), pool.Policy{})
 	two.Configure(accounts("a", "c"), pool.Policy{})
 	one.Observe(account("a").Key, failure)
-	if c := next(t, two.Begin(pool.Request{})); c.Name != "c" || c.Why != pool.Cooled {
+	if c := next(t, two.Begin(pool.Criteria{})); c.Name != "c" || c.Why != pool.Cooled {
 		t.Errorf("the other pool chose %s (%s)", c.Name, c.Why)
 	}
-	if c := next(t, one.Begin(pool.Request{})); c.Name != "b" {
+	if c := next(t, one.Begin(pool.Criteria{})); c.Name != "b" {
 		t.Errorf("the first turn went to %s", c.Name)
 	}
 	r.CredentialChanged(account("unheard of").Key)
@@ -126,14 +126,14 @@ func TestRoster(t *testing.T) {
 	p := pool.NewTestRegistry().Pool("claude")
 	old := p.Configure(accounts("a", "b"), pool.Policy{})
 	p.Configure(accounts("c"), pool.Policy{})
-	if c := next(t, old.Begin(pool.Request{})); c.Name != "a" {
+	if c := next(t, old.Begin(pool.Criteria{})); c.Name != "a" {
 		t.Errorf("the first turn of the old roster went to %s", c.Name)
 	}
-	if c := next(t, p.Begin(pool.Request{})); c.Name != "c" {
+	if c := next(t, p.Begin(pool.Criteria{})); c.Name != "c" {
 		t.Errorf("the pool chose %s", c.Name)
 	}
 	old.Observe(account("a").Key, pool.Outcome{Event: pool.ServerError, Cooldown: time.Minute})
-	s := old.Begin(pool.Request{})
+	s := old.Begin(pool.Criteria{})
 	if c := next(t, s); c.Name != "b" {
 		t.Errorf("the third turn went to %s", c.Name)
 	}
@@ -171,7 +171,7 @@ func TestVerdict(t *testing.T) {
 		{[]pool.Account{account("a"), off, account("a")}, pool.Verdict{}, true},
 	} {
 		p := poolOf(tt.accounts...)
-		s := p.Begin(pool.Request{})
+		s := p.Begin(pool.Criteria{})
 		_, any := s.Next(context.Background())
 		if any != tt.any || s.Verdict() != tt.verdict {
 			t.Errorf("%v: candidate %v, %+v", tt.accounts, any, s.Verdict())
@@ -181,7 +181,7 @@ func TestVerdict(t *testing.T) {
 				t.Errorf("%v: disabled %v, available %v", s.Name, s.Disabled, s.Available)
 			}
 		}
-		if _, any = p.Begin(pool.Request{Session: 1}).Next(context.Background()); any != tt.any {
+		if _, any = p.Begin(pool.Criteria{Session: 1}).Next(context.Background()); any != tt.any {
 			t.Errorf("%v: candidate %v with one", tt.accounts, any)
 		}
 	}
@@ -194,7 +194,7 @@ func TestNextAvailable(t *testing.T) {
 	near := pool.Outcome{Event: pool.Success}
 	near.Signal.Windows[pool.FiveHour] = quota.WindowSignal{Utilization: 1, HasUtilization: true}
 	p.Observe(account("c").Key, near)
-	s := p.Begin(pool.Request{})
+	s := p.Begin(pool.Criteria{})
 	if c := next(t, s); c.Name != "a" {
 		t.Fatalf("chose %s", c.Name)
 	}
@@ -214,7 +214,7 @@ func TestSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		p := poolOf(accounts("a", "b", "c")...)
-		s := p.Begin(pool.Request{})
+		s := p.Begin(pool.Criteria{})
 		first := next(t, s)
 		rejected := pool.Outcome{Sent: start, Event: pool.ScopeRejected, RejectedScope: pool.Fable, Cooldown: time.Hour, Scope: pool.Fable}
 		rejected.Signal.Windows[pool.FableWeek] = quota.WindowSignal{Status: "rejected"}
@@ -267,7 +267,7 @@ func TestSnapshot(t *testing.T) {
 // SEL-30: concurrent requests of one session report one move, and one that fails reports none.
 func TestMoveIsReportedOnce(t *testing.T) {
 	p := poolOf(accounts("a", "b")...)
-	req := pool.Request{Session: pool.SessionOf("a conversation")}
+	req := pool.Criteria{Session: pool.SessionOf("a conversation")}
 	s := p.Begin(req)
 	home := next(t, s)
 	if move, moved := s.Served(home, false); moved {
@@ -291,7 +291,7 @@ func TestMoveIsReportedOnce(t *testing.T) {
 // SEL-30: the reason for a move is that at the time of the choice, not of the response.
 func TestReasonIsFromTheChoice(t *testing.T) {
 	p := poolOf(accounts("a", "b")...)
-	req := pool.Request{Session: pool.SessionOf("a conversation")}
+	req := pool.Criteria{Session: pool.SessionOf("a conversation")}
 	s := p.Begin(req)
 	home := next(t, s)
 	s.Served(home, false)
@@ -309,7 +309,7 @@ func TestSessionMemoryIsBounded(t *testing.T) {
 	const limit = 100_000
 	p := poolOf(accounts("a", "b")...)
 	serve := func(session int) (pool.Move, bool) {
-		s := p.Begin(pool.Request{Session: pool.Session(session)})
+		s := p.Begin(pool.Criteria{Session: pool.Session(session)})
 		return s.Served(next(t, s), false)
 	}
 	for i := range limit {
@@ -337,7 +337,7 @@ func TestConcurrentUse(t *testing.T) {
 		wg.Go(func() {
 			for i := range rounds {
 				p := r.Pool("claude")
-				s := p.Begin(pool.Request{Session: pool.SessionOf(fmt.Sprint(i % 7)), Scope: pool.FableIf(w%2 == 0)})
+				s := p.Begin(pool.Criteria{Session: pool.SessionOf(fmt.Sprint(i % 7)), Scope: pool.FableIf(w%2 == 0)})
 				c, ok := s.Next(context.Background())
 				if !ok {
 					t.Error("no candidate")
@@ -388,7 +388,7 @@ func TestControlOfAnUnknownAccount(t *testing.T) {
 // SEL-31: there is one warning about a session that has moved, and none about one that has not.
 func TestWarnMoved(t *testing.T) {
 	p := poolOf(accounts("a", "b")...)
-	req := pool.Request{Session: 1}
+	req := pool.Criteria{Session: 1}
 	serve := func() *pool.Selection {
 		s := p.Begin(req)
 		s.Served(next(t, s), false)
@@ -415,7 +415,7 @@ func TestWarnMoved(t *testing.T) {
 	if s := serve(); s.Moved() || s.WarnMoved() {
 		t.Error("warned again when it went home")
 	}
-	if none := p.Begin(pool.Request{}); none.Moved() || none.WarnMoved() {
+	if none := p.Begin(pool.Criteria{}); none.Moved() || none.WarnMoved() {
 		t.Error("no session moves")
 	}
 }

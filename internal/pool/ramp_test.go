@@ -42,7 +42,7 @@ type held struct {
 
 // begin starts a request. The accounts are all near their quota, so their order is that of the names.
 func (g *gate) begin() *held {
-	h := &held{Selection: g.pool.Begin(pool.Request{Session: 1}), sent: time.Now()}
+	h := &held{Selection: g.pool.Begin(pool.Criteria{Session: 1}), sent: time.Now()}
 	h.next()
 	return h
 }
@@ -237,7 +237,7 @@ func TestRampBelongsToTheIdentity(t *testing.T) {
 		r.Pool(provider).Configure(accounts("a", "b"), pool.Policy{RampInitial: 1})
 	}
 	home := func(provider string) string {
-		c, _ := r.Pool(provider).Begin(pool.Request{Session: 1}).Next(context.Background())
+		c, _ := r.Pool(provider).Begin(pool.Criteria{Session: 1}).Next(context.Background())
 		return c.Name
 	}
 	if first, second := home("one"), home("two"); first == second {

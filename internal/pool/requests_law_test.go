@@ -41,7 +41,7 @@ func playRamp(t *rapid.T) {
 	for range 40 {
 		time.Sleep(time.Duration(rapid.IntRange(0, 20).Draw(t, "pause")) * time.Second)
 		if len(open) == 0 || rapid.Bool().Draw(t, "begins") {
-			open = append(open, &request{Selection: p.Begin(Request{Session: Session(rapid.Uint64Range(0, 5).Draw(t, "session"))})})
+			open = append(open, &request{Selection: p.Begin(Criteria{Session: Session(rapid.Uint64Range(0, 5).Draw(t, "session"))})})
 		}
 		i := rapid.IntRange(0, len(open)-1).Draw(t, "request")
 		x := open[i]
@@ -56,7 +56,7 @@ func playRamp(t *rapid.T) {
 			}
 		case 2:
 			fresh := len(x.tried) == 0
-			explained := p.Explain(x.query.Request)
+			explained := p.Explain(x.query.Criteria)
 			c, ok := x.Next(context.Background())
 			x.holds = c.Name
 			if !ok {
@@ -134,7 +134,7 @@ func playRequests(t *rapid.T) {
 		if rapid.IntRange(0, 5).Draw(t, "reload") == 0 {
 			enabled = configure()
 		}
-		s := p.Begin(Request{Session: SessionOf("s")})
+		s := p.Begin(Criteria{Session: SessionOf("s")})
 		tried := map[string]bool{}
 		cooled := 0
 		for {
@@ -216,7 +216,7 @@ func playQueue(t *rapid.T) {
 		time.Sleep(time.Duration(rapid.IntRange(0, 3).Draw(t, "pause")) * time.Second)
 		key := keyOf(fmt.Sprintf("m%d", rapid.IntRange(0, 2).Draw(t, "account")))
 		if len(open) == 0 || rapid.Bool().Draw(t, "begins") {
-			open = append(open, &request{Selection: p.Begin(Request{Session: Session(rapid.Uint64Range(0, 5).Draw(t, "session"))})})
+			open = append(open, &request{Selection: p.Begin(Criteria{Session: Session(rapid.Uint64Range(0, 5).Draw(t, "session"))})})
 		}
 		i := rapid.IntRange(0, len(open)-1).Draw(t, "request")
 		x := open[i]

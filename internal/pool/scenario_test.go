@@ -217,7 +217,7 @@ func (s *scenario) accounts(args []string) error {
 }
 
 // parse returns the request of "s1 [fable] -> ..." and the words after each arrow.
-func (s *scenario) parse(args []string) (Request, [][]string, error) {
+func (s *scenario) parse(args []string) (Criteria, [][]string, error) {
 	before, after, _ := strings.Cut(strings.Join(args, " "), "->")
 	words := strings.Fields(before)
 	session, err := s.session(words[0])
@@ -225,7 +225,7 @@ func (s *scenario) parse(args []string) (Request, [][]string, error) {
 	for _, part := range strings.Split(after, "->") {
 		parts = append(parts, strings.Fields(part))
 	}
-	return Request{
+	return Criteria{
 		Session: session, Scope: FableIf(slices.Contains(words, "fable")), ToolScope: FableIf(slices.Contains(words, "advisor")),
 	}, parts, err
 }
@@ -274,7 +274,7 @@ func (s *scenario) state(args []string) error {
 		if m.Name != words[0] {
 			continue
 		}
-		q := Query{Request: Request{Scope: FableIf(slices.Contains(words, "fable"))}, Policy: s.policy}
+		q := Query{Criteria: Criteria{Scope: FableIf(slices.Contains(words, "fable"))}, Policy: s.policy}
 		got := rank(m, &q, time.Now()).Group.String()
 		if until, _ := m.Health.CooledUntil(q.Scope, time.Now()); !until.IsZero() {
 			got += " " + time.Until(until).String()

@@ -95,7 +95,7 @@ func TestSessionOfThreeKinds(t *testing.T) {
 		p.Configure(accountsOf("two", "a", "b", "c"), pool.Policy{})
 		serve := func(scope quota.Scope) string {
 			time.Sleep(time.Second)
-			s := p.Begin(pool.Request{Session: 7, Scope: scope})
+			s := p.Begin(pool.Criteria{Session: 7, Scope: scope})
 			c := next(t, s)
 			s.Observe(c, pool.Outcome{Sent: time.Now(), Scope: scope, Event: pool.Success})
 			s.Served(c, false)
@@ -130,12 +130,12 @@ func TestToolsOfAnotherScope(t *testing.T) {
 		p.Configure(accounts, pool.Policy{})
 		p.Observe(accounts[0].Key, rejection(fast, fastHour))
 		p.Observe(accounts[1].Key, rejection(big, bigDay))
-		for _, req := range []pool.Request{{Scope: fast, ToolScope: big}, {Scope: big, ToolScope: fast}} {
+		for _, req := range []pool.Criteria{{Scope: fast, ToolScope: big}, {Scope: big, ToolScope: fast}} {
 			if c := next(t, p.Begin(req)); c.Name != "c" || c.Group != pool.Free {
 				t.Errorf("%+v: %s was chosen (%v)", req, c.Name, c.Group)
 			}
 		}
-		s := p.Begin(pool.Request{Scope: fast, ToolScope: fast, Session: 1})
+		s := p.Begin(pool.Criteria{Scope: fast, ToolScope: fast, Session: 1})
 		next(t, s)
 		if c := next(t, s); c.Detour {
 			t.Errorf("%s is a detour, though the tools use nothing else", c.Name)
@@ -183,7 +183,7 @@ func TestOrderByTheLongestWindow(t *testing.T) {
 			p.Observe(accounts[i].Key, o)
 		}
 		var got []string
-		for _, place := range p.Explain(pool.Request{Session: 1}).Places[1:] {
+		for _, place := range p.Explain(pool.Criteria{Session: 1}).Places[1:] {
 			got = append(got, place.Name)
 		}
 		want := slices.DeleteFunc([]string{"c", "b", "a"}, func(name string) bool { return !slices.Contains(got, name) })

@@ -13,7 +13,7 @@ func TestWarmthIsOfTheLatestRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := pool.NewTestRegistry().Pool("claude")
 		p.Configure(accounts("a", "b"), pool.Policy{ReturnWhenCold: true})
-		req := pool.Request{Session: 1}
+		req := pool.Criteria{Session: 1}
 		home := next(t, p.Begin(req))
 		p.Observe(home.Key, pool.Outcome{Event: pool.Throttled, Cooldown: 3 * time.Minute})
 		slow, quick := p.Begin(req), p.Begin(req)

@@ -45,9 +45,9 @@ type Candidate struct {
 }
 
 // Begin starts the decisions for a request. A request without a session takes the next turn, once for all its attempts.
-func (p *Pool) Begin(req Request) *Selection { return p.begin(req, &p.lineup) }
+func (p *Pool) Begin(req Criteria) *Selection { return p.begin(req, &p.lineup) }
 
-func (p *Pool) begin(req Request, among *lineup) *Selection {
+func (p *Pool) begin(req Criteria, among *lineup) *Selection {
 	p.registry.mu.Lock()
 	defer p.registry.mu.Unlock()
 	s := p.selection(req, among)
@@ -58,8 +58,8 @@ func (p *Pool) begin(req Request, among *lineup) *Selection {
 }
 
 // selection returns what a request would begin with now; it changes nothing.
-func (p *Pool) selection(req Request, among *lineup) *Selection {
-	s := &Selection{pool: p, members: among.members, query: Query{Request: req, Policy: among.policy, Turn: p.turn}}
+func (p *Pool) selection(req Criteria, among *lineup) *Selection {
+	s := &Selection{pool: p, members: among.members, query: Query{Criteria: req, Policy: among.policy, Turn: p.turn}}
 	if req.Session != 0 {
 		if m, known := p.sessions.Peek(req.Session); known {
 			seat := m.seat(req.Scope)

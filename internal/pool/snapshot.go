@@ -81,7 +81,7 @@ func (m *Member) status(policy Policy, now time.Time) Status {
 }
 
 func (m *Member) scopeStatus(scope quota.Scope, policy Policy, now time.Time) ScopeStatus {
-	q := Query{Policy: policy, Request: Request{Scope: scope}}
+	q := Query{Policy: policy, Criteria: Criteria{Scope: scope}}
 	s := ScopeStatus{Scope: scope, Group: rank(m, &q, now).Group, CappedUntil: m.cappedUntil(scope, now)}
 	s.Cooldown, s.Cause = m.Health.left(scope, now)
 	return s

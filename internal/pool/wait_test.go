@@ -25,7 +25,7 @@ type queue struct {
 }
 
 func (q *queue) start() {
-	h := &held{Selection: q.pool.Begin(pool.Request{Session: 1}), sent: time.Now()}
+	h := &held{Selection: q.pool.Begin(pool.Criteria{Session: 1}), sent: time.Now()}
 	q.held = append(q.held, h)
 	n := len(q.held)
 	go func() {
@@ -245,7 +245,7 @@ func TestWait(t *testing.T) {
 				r := pool.NewTestRegistry()
 				p := r.Pool("claude")
 				p.Configure(accounts("a", "b", "c"), pool.Policy{})
-				s := p.Begin(pool.Request{})
+				s := p.Begin(pool.Criteria{})
 				first := next(t, s)
 				for _, key := range []string{"a", "b", "c"} {
 					p.Observe(account(key).Key, cooled)
@@ -289,7 +289,7 @@ var failure30 = pool.Outcome{Event: pool.ServerError, Cooldown: 30 * time.Second
 func TestWaitGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := poolOf(accounts("a")...)
-		s := p.Begin(pool.Request{})
+		s := p.Begin(pool.Criteria{})
 		next(t, s)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -343,7 +343,7 @@ func TestRecovery(t *testing.T) {
 			p := poolOf(accounts("a", "b")...)
 			tt.prepare(p)
 			var got any
-			if at, ok := p.Begin(pool.Request{Scope: pool.FableIf(tt.fable)}).Recovery(); ok {
+			if at, ok := p.Begin(pool.Criteria{Scope: pool.FableIf(tt.fable)}).Recovery(); ok {
 				got = time.Until(at)
 			}
 			if got != tt.want {
@@ -364,7 +364,7 @@ func both(a, b pool.Outcome) func(*pool.Pool) {
 func TestReleaseAloneIsEnough(t *testing.T) {
 	p := poolOf()
 	p.Configure(accounts("a", "b"), pool.Policy{RampInitial: 1})
-	req := pool.Request{Session: 1}
+	req := pool.Criteria{Session: 1}
 	before := p.Explain(req)
 	s := p.Begin(req)
 	c := next(t, s)

@@ -66,14 +66,14 @@ func homes(w *workload) []int {
 	}
 	all := make([]int, w.sessions)
 	for i, s := range sessionsOf(w) {
-		all[i] = index[pool.Order(members, pool.Query{Request: pool.Request{Session: s}}, w.start)[0].Member.Key]
+		all[i] = index[pool.Order(members, pool.Query{Criteria: pool.Criteria{Session: s}}, w.start)[0].Member.Key]
 	}
 	return all
 }
 
 func (s *shunt) begin(t *turn, now time.Duration) {
 	s.now, s.turn = s.start.Add(now), t
-	request := pool.Request{Scope: scopeOf(t)}
+	request := pool.Criteria{Scope: scopeOf(t)}
 	if t.session >= 0 {
 		request.Session = s.sessions[t.session]
 	}

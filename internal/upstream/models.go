@@ -18,7 +18,7 @@ const modelsLimit = 4 << 20 // of a list, in bytes
 // Models implements [Upstream]. It tries the pool's accounts in the scheduler's order until one gets a list. A failure does not
 // affect the account.
 func (p *Pool) Models(ctx context.Context, d dialect.Inbound, client http.Header) ([]dialect.Model, error) {
-	selection := p.scheduler.Begin(pool.Request{Session: pool.SessionOf(d.Session(client))})
+	selection := p.scheduler.Begin(pool.Criteria{Session: pool.SessionOf(d.Session(client))})
 	defer selection.Release()
 	err := errors.New("no account is available")
 	for ctx.Err() == nil {

@@ -43,7 +43,7 @@ func (p *Pool) Serve(w http.ResponseWriter, r *Request) Outcome {
 	x := &exchange{
 		Pool: p, w: w, r: r, model: r.Model, scope: p.family.ScopeOf(r.Model), toolScope: p.toolScope(&r.Scan), counting: r.CountsTokens,
 	}
-	x.selection = p.scheduler.Begin(pool.Request{Session: r.Session, Scope: x.scope, ToolScope: x.toolScope})
+	x.selection = p.scheduler.Begin(pool.Criteria{Session: r.Session, Scope: x.scope, ToolScope: x.toolScope})
 	defer x.selection.Release()
 	for x.faults < faultTries && !x.hostDown() {
 		a, ok := x.next()
