@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -19,7 +20,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"errors"
 	"shunt/internal/config"
 	"shunt/internal/dialect"
 	"shunt/internal/dialect/messages"

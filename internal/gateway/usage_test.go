@@ -54,6 +54,7 @@ func first(a *gateway.AccountUsage)  { a.Priority = 1 }
 func neverResets(a *gateway.AccountUsage) {
 	changeWindow(a, "5h", func(w *gateway.WindowUsage) { w.Utilization, w.Reset = 0.5, time.Time{} })
 }
+
 func soonResets(a *gateway.AccountUsage) {
 	changeWindow(a, "5h", func(w *gateway.WindowUsage) { w.Reset = noon.Add(time.Minute) })
 }

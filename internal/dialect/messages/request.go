@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"unicode/utf8"
+
 	"shunt/internal/dialect"
 	"shunt/internal/wire"
-	"unicode/utf8"
 )
 
 const maxToolModels = 4

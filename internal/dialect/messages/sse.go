@@ -2,8 +2,9 @@ package messages
 
 import (
 	"bytes"
-	"shunt/internal/wire"
 	"slices"
+
+	"shunt/internal/wire"
 )
 
 // Event is one event of a stream.

@@ -2,9 +2,10 @@ package messages
 
 import (
 	"bytes"
+	"strings"
+
 	"shunt/internal/dialect"
 	"shunt/internal/wire"
-	"strings"
 )
 
 // streamMeter reads the usage of a streamed answer, and whether it came to its end, as the bytes pass (OBS-1). It looks
