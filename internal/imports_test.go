@@ -19,6 +19,7 @@ const allowed = `
 account: oauth observe store
 admin: account config oauth observe pool quota
 app: account admin config dialect dialect/messages family family/claude gateway oauth observe pool quota store upstream usage
+apptest: app config sim sim/simtest
 cli: account admin app config demo family oauth observe simulate
 config: config/schema
 config/schema:
@@ -37,6 +38,7 @@ pool: quota
 quota:
 relay: dialect
 sim: dialect/messages
+sim/simtest: family/claude observe observe/observetest pool quota sim store
 simulate: family/claude observe pool quota
 store/storetest: store
 store:

@@ -15,6 +15,7 @@ import (
 	"shunt/internal/family/claude"
 	"shunt/internal/identity"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // listed is an account of the default pool in a configuration, with keys as they stand there.
@@ -25,13 +26,13 @@ func listed(name string, keys ...string) string {
 // at is a file of the home directory; its directory is made.
 func (w *world) at(path string) string {
 	var home string
-	for _, entry := range w.env {
+	for _, entry := range w.Env {
 		if value, ok := strings.CutPrefix(entry, "HOME="); ok {
 			home = value
 		}
 	}
 	path = filepath.Join(home, path)
-	w.must(os.MkdirAll(filepath.Dir(path), 0o700))
+	w.Must(os.MkdirAll(filepath.Dir(path), 0o700))
 	return path
 }
 
@@ -40,33 +41,33 @@ func TestThreeSources(t *testing.T) {
 	uuid := "0b5e1f0e-0000-4000-a000-00000000000b"
 	pool := poolOf(listed("file", `credentials = "~/.claude/.credentials.json"`) + listed("env", `token_env = "SETUP"`, `uuid = "`+uuid+`"`) + listed("c"))
 	var setup string
-	inWorld(t, sim.Config{Accounts: accountsOf(4)}, pool, func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(4)}, pool, func(w *world) {
 		for range 3 {
-			w.mustServe("", plainModel)
+			w.MustServe("", simtest.PlainModel)
 		}
-		if calls := w.calls(0); !slices.Equal(calls, []string{"a", "b", "c"}) {
+		if calls := w.Calls(0); !slices.Equal(calls, []string{"a", "b", "c"}) {
 			t.Errorf("calls %v", calls)
 		}
-		requests := w.provider.Requests()
-		for i, token := range []string{w.provider.Token("a"), setup, w.provider.Token("c")} {
-			w.wants("token", requests[i].Header.Get("Authorization"), "Bearer "+token)
+		requests := w.Provider.Requests()
+		for i, token := range []string{w.Provider.Token("a"), setup, w.Provider.Token("c")} {
+			w.Want("token", requests[i].Header.Get("Authorization"), "Bearer "+token)
 		}
 		for i, want := range []string{"theirs", uuid, "theirs"} { // WIRE-6: an unknown UUID changes nothing
-			w.wants("account_uuid", requests[i].AccountUUID, want)
+			w.Want("account_uuid", requests[i].AccountUUID, want)
 		}
-		w.wants("warnings", w.logged("WARN"), 0)
-		w.wants("conditions", w.conditions(), "")
+		w.Want("warnings", w.Logged("WARN"), 0)
+		w.Want("conditions", w.Conditions(), "")
 
 		// A credentials file is watched like the store.
-		w.replace(w.at(".claude/.credentials.json"), w.provider.Login("a"))
-		second()
-		w.wants("served by", w.mustServe("", plainModel), "file")
-		w.wants("token after a new login", w.bearer(), w.provider.Token("a"))
+		w.Replace(w.at(".claude/.credentials.json"), w.Provider.Login("a"))
+		simtest.Second()
+		w.Want("served by", w.MustServe("", simtest.PlainModel), "file")
+		w.Want("token after a new login", w.Bearer(), w.Provider.Token("a"))
 	}, func(w *world) {
-		w.replace(w.at(".claude/.credentials.json"), w.provider.Credentials("a"))
-		w.remove("a")
-		setup = w.provider.SetupToken("b")
-		w.env = append(w.env, "SETUP= \t"+setup+"\r\n")
+		w.Replace(w.at(".claude/.credentials.json"), w.Provider.Credentials("a"))
+		w.Remove("a")
+		setup = w.Provider.SetupToken("b")
+		w.Env = append(w.Env, "SETUP= \t"+setup+"\r\n")
 	})
 }
 
@@ -75,20 +76,20 @@ func TestThreeSources(t *testing.T) {
 func TestTokenEnvIsThatOfTheStart(t *testing.T) {
 	t.Setenv("SETUP", "sk-ant-not-this-one")
 	var setup string
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(listed("env", `token_env = "SETUP"`)), func(w *world) {
-		w.provider.Inject("a", sim.Unauthorized().Times(1))
-		w.wants("status", w.ask("", plainModel, true).status, http.StatusBadGateway)
-		w.wants("rests", w.state("env").Cooldown, 300*time.Second)
-		w.must(os.Setenv("SETUP", "sk-ant-nor-this-one"))
-		w.hup <- struct{}{}
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(listed("env", `token_env = "SETUP"`)), func(w *world) {
+		w.Provider.Inject("a", sim.Unauthorized().Times(1))
+		w.Want("status", w.Request("", simtest.PlainModel, true).Status, http.StatusBadGateway)
+		w.Want("rests", w.State("env").Cooldown, 300*time.Second)
+		w.Must(os.Setenv("SETUP", "sk-ant-nor-this-one"))
+		w.HUP <- struct{}{}
 		synctest.Wait()
-		w.wants("rests after a reload", w.state("env").Cooldown, 300*time.Second)
-		w.mustServe("", plainModel)
-		w.wants("token", w.bearer(), setup)
-		w.wants("CFG-45 warnings", w.logged("WARN", `has no uuid`), 2) // once per load
+		w.Want("rests after a reload", w.State("env").Cooldown, 300*time.Second)
+		w.MustServe("", simtest.PlainModel)
+		w.Want("token", w.Bearer(), setup)
+		w.Want("CFG-45 warnings", w.Logged("WARN", `has no uuid`), 2) // once per load
 	}, func(w *world) {
-		setup = w.provider.SetupToken("a")
-		w.env = append(w.env, "SETUP="+setup)
+		setup = w.Provider.SetupToken("a")
+		w.Env = append(w.Env, "SETUP="+setup)
 	})
 }
 
@@ -99,22 +100,22 @@ func TestTokenEnvWithoutAToken(t *testing.T) {
 		"control": "SETUP=sk-ant-\x1b[2J", "byte order mark": "SETUP=\ufeffsk-ant-one", "not ASCII": "SETUP=sk-ant-\u200b",
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(listed("env", `token_env = "SETUP"`, `uuid = "u-1"`)+listed("a")), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(listed("env", `token_env = "SETUP"`, `uuid = "u-1"`)+listed("a")), func(w *world) {
 				for range 4 {
-					w.wants("served by", w.mustServe("", plainModel), "a")
+					w.Want("served by", w.MustServe("", simtest.PlainModel), "a")
 				}
-				w.wants("rests", w.state("env").Cooldown, 300*time.Second)
-				w.wants("cause", w.state("env").Cause.String(), "unresolved")
-				w.wants("warnings", w.logged("WARN", "env has no credential", "SETUP"), 1)
-				w.remove("a")
-				second()
-				r := w.ask("", plainModel, true)
-				if r.status != http.StatusBadGateway || !strings.Contains(r.body, "2 tried") {
-					t.Errorf("%d: %s", r.status, r.body)
+				w.Want("rests", w.State("env").Cooldown, 300*time.Second)
+				w.Want("cause", w.State("env").Cause.String(), "unresolved")
+				w.Want("warnings", w.Logged("WARN", "env has no credential", "SETUP"), 1)
+				w.Remove("a")
+				simtest.Second()
+				r := w.Request("", simtest.PlainModel, true)
+				if r.Status != http.StatusBadGateway || !strings.Contains(r.Body, "2 tried") {
+					t.Errorf("%d: %s", r.Status, r.Body)
 				}
 			}, func(w *world) {
 				if value != "" {
-					w.env = append(w.env, value)
+					w.Env = append(w.Env, value)
 				}
 			})
 		})
@@ -125,29 +126,29 @@ func TestTokenEnvWithoutAToken(t *testing.T) {
 // (TOK-7: its cooldown ends with that).
 func TestListedEntryComesLater(t *testing.T) {
 	pool := poolOf(listed("later") + listed("file", `credentials = "~/creds.json"`) + listed("a"))
-	inWorld(t, sim.Config{Accounts: accountsOf(3)}, pool, func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, pool, func(w *world) {
 		for range 3 {
-			w.wants("served by", w.mustServe("", plainModel), "a")
+			w.Want("served by", w.MustServe("", simtest.PlainModel), "a")
 		}
 		for _, name := range []string{"later", "file"} {
-			w.wants("cause", w.state(name).Cause.String(), "unresolved")
-			w.wants("warnings", w.logged("WARN", name+" has no credential: there is no file"), 1)
+			w.Want("cause", w.State(name).Cause.String(), "unresolved")
+			w.Want("warnings", w.Logged("WARN", name+" has no credential: there is no file"), 1)
 		}
-		w.put("later", w.provider.Credentials("b"))
-		w.replace(w.at("creds.json"), w.provider.Credentials("c"))
-		second()
-		before := w.seen()
+		w.Put("later", w.Provider.Credentials("b"))
+		w.Replace(w.at("creds.json"), w.Provider.Credentials("c"))
+		simtest.Second()
+		before := w.Seen()
 		for range 3 {
-			w.mustServe("", plainModel)
+			w.MustServe("", simtest.PlainModel)
 		}
-		calls := w.calls(before)
+		calls := w.Calls(before)
 		slices.Sort(calls)
 		if !slices.Equal(calls, []string{"a", "b", "c"}) {
 			t.Errorf("calls %v", calls)
 		}
 	}, func(w *world) {
-		w.remove("b")
-		w.remove("c")
+		w.Remove("b")
+		w.Remove("c")
 	})
 }
 
@@ -165,31 +166,31 @@ func TestAliasesAreOneCandidate(t *testing.T) {
 		"UUID of the configuration wins": {listed("a", `uuid = "u-9"`) + listed("env", `token_env = "SETUP"`, `uuid = "u-9"`), "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(c.entries), func(w *world) {
-				w.wants("candidates", len(w.app.Pool("anthropic")), 1)
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(c.entries), func(w *world) {
+				w.Want("candidates", len(w.App.Pool("anthropic")), 1)
 				if c.is == "" {
-					r := w.ask("s", plainModel, true)
-					if r.status != http.StatusServiceUnavailable || !strings.Contains(r.body, "disabled") {
-						t.Errorf("%d: %s", r.status, r.body)
+					r := w.Request("s", simtest.PlainModel, true)
+					if r.Status != http.StatusServiceUnavailable || !strings.Contains(r.Body, "disabled") {
+						t.Errorf("%d: %s", r.Status, r.Body)
 					}
 					return
 				}
 				for range 3 {
-					w.wants("served by", w.mustServe("", plainModel), c.is)
+					w.Want("served by", w.MustServe("", simtest.PlainModel), c.is)
 				}
 				// Health does not choose: the other alias's token is not tried.
-				w.provider.Inject(c.is, sim.Unauthorized())
-				w.provider.Inject(c.is, sim.InvalidGrant())
-				before := w.seen()
-				w.wants("status", w.ask("", plainModel, true).status, http.StatusBadGateway)
-				w.wants("served by", w.ask("", plainModel, true).account, "")
-				for _, account := range w.calls(before) {
-					w.wants("called", account, c.is)
+				w.Provider.Inject(c.is, sim.Unauthorized())
+				w.Provider.Inject(c.is, sim.InvalidGrant())
+				before := w.Seen()
+				w.Want("status", w.Request("", simtest.PlainModel, true).Status, http.StatusBadGateway)
+				w.Want("served by", w.Request("", simtest.PlainModel, true).Account, "")
+				for _, account := range w.Calls(before) {
+					w.Want("called", account, c.is)
 				}
 			}, func(w *world) {
-				w.put("a", owned(w.provider.Credentials("a"), "u-1", ""))
-				w.put("b", owned(w.provider.Credentials("b"), " u-1\n", ""))
-				w.env = append(w.env, "SETUP="+w.provider.SetupToken("b"))
+				w.Put("a", owned(w.Provider.Credentials("a"), "u-1", ""))
+				w.Put("b", owned(w.Provider.Credentials("b"), " u-1\n", ""))
+				w.Env = append(w.Env, "SETUP="+w.Provider.SetupToken("b"))
 			})
 		})
 	}
@@ -198,15 +199,15 @@ func TestAliasesAreOneCandidate(t *testing.T) {
 // ID-1: a UUID that is blank or no UUID is unknown, and the entries are accounts of their own.
 func TestBlankUUIDIsUnknown(t *testing.T) {
 	for uuid, warnings := range map[string]int{"": 0, "  ": 0, "not a uuid": 1, "../x": 1} {
-		inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
-			w.wants("members", w.members(), "a b")
-			w.wants("key", w.state("a").Key, identity.OfStoreEntry("claude", "a"))
-			w.wants("warnings", w.logged("WARN", "form of a UUID"), 2*warnings)
-			w.mustServe("", plainModel)
-			w.wants("account_uuid", w.provider.Requests()[0].AccountUUID, "theirs")
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+			w.Want("members", w.members(), "a b")
+			w.Want("key", w.State("a").Key, identity.OfStoreEntry("claude", "a"))
+			w.Want("warnings", w.Logged("WARN", "form of a UUID"), 2*warnings)
+			w.MustServe("", simtest.PlainModel)
+			w.Want("account_uuid", w.Provider.Requests()[0].AccountUUID, "theirs")
 		}, func(w *world) {
 			for _, name := range []string{"a", "b"} {
-				w.put(name, owned(w.provider.Credentials(name), uuid, ""))
+				w.Put(name, owned(w.Provider.Credentials(name), uuid, ""))
 			}
 		})
 	}
@@ -215,45 +216,45 @@ func TestBlankUUIDIsUnknown(t *testing.T) {
 // ID-3: an alias that comes or goes moves no session, not even one that takes the name over; each distinct set of
 // aliases is warned about once.
 func TestAliasMovesNoSession(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(4)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(4)}, poolOf(""), func(w *world) {
 		homes := w.homes()
-		w.provider.Fill("a", messages.FiveHour, 0.5)
+		w.Provider.Fill("a", messages.FiveHour, 0.5)
 		warnings := 0
 		stays := func(step, representative string) {
 			t.Helper()
-			second()
+			simtest.Second()
 			for session, home := range homes {
 				if home == "a" {
 					home = representative
 				}
-				w.wants(step+": "+session, w.mustServe(session, plainModel), home)
-				if move := w.last().Move; move != nil {
+				w.Want(step+": "+session, w.MustServe(session, simtest.PlainModel), home)
+				if move := w.Last().Move; move != nil {
 					t.Errorf("%s: a move: %+v", step, move)
 				}
 			}
-			w.wants(step+": warnings", w.logged("WARN", "are the same account"), warnings)
+			w.Want(step+": warnings", w.Logged("WARN", "are the same account"), warnings)
 		}
-		alias := owned(w.provider.Credentials("d"), w.provider.UUID("a"), "")
+		alias := owned(w.Provider.Credentials("d"), w.Provider.UUID("a"), "")
 		warnings++
-		w.put("zz", alias)
+		w.Put("zz", alias)
 		stays("an alias", "a")
 		if used := w.used("a"); used < 0.5 {
 			t.Errorf("a has used %v", used)
 		}
 		warnings++
-		w.put("0", alias)
+		w.Put("0", alias)
 		stays("an alias that is the first", "0")
-		w.remove("0")
+		w.Remove("0")
 		stays("it goes", "a")
-		w.put("0", alias)
+		w.Put("0", alias)
 		stays("it comes again", "0")
-		w.remove("zz")
+		w.Remove("zz")
 		warnings++
 		stays("the other goes", "0")
 	}, func(w *world) {
-		w.remove("d")
+		w.Remove("d")
 		for _, name := range []string{"a", "b", "c"} {
-			w.put(name, owned(w.provider.Credentials(name), w.provider.UUID(name), w.provider.Organization(name)))
+			w.Put(name, owned(w.Provider.Credentials(name), w.Provider.UUID(name), w.Provider.Organization(name)))
 		}
 	})
 }
@@ -261,7 +262,7 @@ func TestAliasMovesNoSession(t *testing.T) {
 // used is what shunt knows of an account's five hours, as a fraction.
 func (w *world) used(account string) float64 {
 	w.Helper()
-	state := w.state(account)
+	state := w.State(account)
 	fraction, known := state.Quota.Utilization(claude.FiveHour)
 	if !known {
 		w.Errorf("nothing is known of the quota of %s", account)
@@ -272,36 +273,36 @@ func (w *world) used(account string) float64 {
 // ID-1b: one UUID in two organizations is two accounts with quota of their own; an entry that does not say which of them
 // it belongs to is another, with a warning.
 func TestOneUUIDInTwoOrganizations(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(4)}, poolOf(""), func(w *world) {
-		w.wants("key of one organization", w.state("a").Key, identity.OfAccount("claude", "u-1", ""))
-		w.put("b", owned(w.provider.Credentials("b"), "u-1", "o-2"))
-		second()
-		w.wants("members", w.members(), "a b c")
-		w.wants("key", w.state("a").Key, identity.OfAccount("claude", "u-1", "o-1"))
-		w.wants("key", w.state("b").Key, identity.OfAccount("claude", "u-1", "o-2"))
-		w.wants("key of another account", w.state("c").Key, identity.OfAccount("claude", "u-3", ""))
-		w.wants("warnings", w.logged("WARN"), 0)
-		w.provider.Fill("a", messages.FiveHour, 0.7)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(4)}, poolOf(""), func(w *world) {
+		w.Want("key of one organization", w.State("a").Key, identity.OfAccount("claude", "u-1", ""))
+		w.Put("b", owned(w.Provider.Credentials("b"), "u-1", "o-2"))
+		simtest.Second()
+		w.Want("members", w.members(), "a b c")
+		w.Want("key", w.State("a").Key, identity.OfAccount("claude", "u-1", "o-1"))
+		w.Want("key", w.State("b").Key, identity.OfAccount("claude", "u-1", "o-2"))
+		w.Want("key of another account", w.State("c").Key, identity.OfAccount("claude", "u-3", ""))
+		w.Want("warnings", w.Logged("WARN"), 0)
+		w.Provider.Fill("a", messages.FiveHour, 0.7)
 		for range 3 {
-			w.mustServe("", plainModel)
+			w.MustServe("", simtest.PlainModel)
 		}
 		if a, b := w.used("a"), w.used("b"); a < 0.7 || b > 0.1 {
 			t.Errorf("a has used %v, b %v", a, b)
 		}
 
-		w.put("d", owned(w.provider.Credentials("d"), "u-1", ""))
-		second()
-		w.wants("members", w.members(), "a b c d")
-		w.wants("key of the unknown", w.state("d").Key, identity.OfStoreEntry("claude", "d"))
-		w.wants("warnings", w.logged("WARN", "organization_uuid", "anthropic/d"), 1)
-		w.remove("b")
-		second()
-		w.wants("key of one organization again", w.state("a").Key, identity.OfAccount("claude", "u-1", ""))
+		w.Put("d", owned(w.Provider.Credentials("d"), "u-1", ""))
+		simtest.Second()
+		w.Want("members", w.members(), "a b c d")
+		w.Want("key of the unknown", w.State("d").Key, identity.OfStoreEntry("claude", "d"))
+		w.Want("warnings", w.Logged("WARN", "organization_uuid", "anthropic/d"), 1)
+		w.Remove("b")
+		simtest.Second()
+		w.Want("key of one organization again", w.State("a").Key, identity.OfAccount("claude", "u-1", ""))
 	}, func(w *world) {
-		w.remove("b")
-		w.remove("d")
-		w.put("a", owned(w.provider.Credentials("a"), "u-1", "o-1"))
-		w.put("c", owned(w.provider.Credentials("c"), "u-3", "o-1"))
+		w.Remove("b")
+		w.Remove("d")
+		w.Put("a", owned(w.Provider.Credentials("a"), "u-1", "o-1"))
+		w.Put("c", owned(w.Provider.Credentials("c"), "u-3", "o-1"))
 	})
 }
 
@@ -309,14 +310,14 @@ func TestOneUUIDInTwoOrganizations(t *testing.T) {
 // the pool does not list it.
 func TestOrganizationsOfConfigurationAndStore(t *testing.T) {
 	pool := poolOf(listed("a", `uuid = "u-1"`, `organization_uuid = "o-1"`))
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, pool, func(w *world) {
-		w.wants("members", w.members(), "a")
-		w.wants("key", w.state("a").Key, identity.OfAccount("claude", "u-1", "o-1"))
-		w.put("b", owned(w.provider.Credentials("b"), "u-2", "o-2"))
-		second()
-		w.wants("key", w.state("a").Key, identity.OfAccount("claude", "u-1", ""))
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, pool, func(w *world) {
+		w.Want("members", w.members(), "a")
+		w.Want("key", w.State("a").Key, identity.OfAccount("claude", "u-1", "o-1"))
+		w.Put("b", owned(w.Provider.Credentials("b"), "u-2", "o-2"))
+		simtest.Second()
+		w.Want("key", w.State("a").Key, identity.OfAccount("claude", "u-1", ""))
 	}, func(w *world) {
-		w.put("b", owned(w.provider.Credentials("b"), "u-1", "o-2"))
+		w.Put("b", owned(w.Provider.Credentials("b"), "u-1", "o-2"))
 	})
 }
 
@@ -327,11 +328,11 @@ func TestConfiguredAliasesAreWarnedAbout(t *testing.T) {
 		"by the store": listed("a") + listed("b"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(entries), func(w *world) {
-				w.wants("warnings", w.logged("WARN", "a", "b", "same account"), 1)
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(entries), func(w *world) {
+				w.Want("warnings", w.Logged("WARN", "a", "b", "same account"), 1)
 			}, func(w *world) {
 				for _, account := range []string{"a", "b"} {
-					w.put(account, owned(w.provider.Credentials(account), "u-1", ""))
+					w.Put(account, owned(w.Provider.Credentials(account), "u-1", ""))
 				}
 			})
 		})
@@ -346,7 +347,7 @@ func TestManyAccounts(t *testing.T) {
 	}
 	inWorld(t, sim.Config{Accounts: accounts}, poolOf(""), func(w *world) {
 		for i := range accounts {
-			w.wants("served by", w.mustServe("", plainModel), accounts[i].Name)
+			w.Want("served by", w.MustServe("", simtest.PlainModel), accounts[i].Name)
 		}
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"shunt/internal/app"
 	"shunt/internal/config"
 	"shunt/internal/observe"
+	"shunt/internal/sim/simtest"
 )
 
 // A request through everything costs 79 to 82 allocations, of which net/http's server makes about half: a pool of twenty
@@ -26,14 +27,14 @@ import (
 func TestAllocationsOfRequests(t *testing.T) {
 	upstream := answerer(t)
 	gateway := serveForReal(t, upstream.Addr().String())
-	small := bodyFor(plainModel, false)
+	small := simtest.Body(simtest.PlainModel, false)
 	for name, c := range map[string]struct {
 		body, answer string
 		budget       float64
 	}{
 		"small":  {small, wholeAnswer, 82},
 		"large":  {strings.Replace(small, "hi", strings.Repeat("hi", 50_000), 1), wholeAnswer, 87},
-		"stream": {bodyFor(plainModel, true), streamedAnswer, 87},
+		"stream": {simtest.Body(simtest.PlainModel, true), streamedAnswer, 87},
 	} {
 		upstream.answer.Store([]byte(c.answer))
 		client, err := net.Dial("tcp", gateway)

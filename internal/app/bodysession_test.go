@@ -8,6 +8,7 @@ import (
 
 	"shunt/internal/pool"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // SES-1: without the header, metadata.user_id says which session a turn belongs to, in either of its forms; a header that is
@@ -25,17 +26,17 @@ func TestSessionInTheBody(t *testing.T) {
 			for _, account := range []string{"a", "b", "c", "d"} {
 				accounts += entry(account, `uuid = "uuid-`+account+`"`)
 			}
-			inWorld(t, sim.Config{Accounts: accountsOf(4)}, poolOf(accounts), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(4)}, poolOf(accounts), func(w *world) {
 				turn := func(session string, header http.Header) string {
 					w.Helper()
-					body := `{"model":"` + plainModel + `", "metadata":{ "user_id":"` + of(session) + `" },"max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`
-					got := w.send(sim.MessagesPath, header, body)
-					account := got.header.Get("X-Shunt-Account")
-					if got.status != 200 || account == "" {
-						w.Fatalf("%d %s", got.status, got.body)
+					body := `{"model":"` + simtest.PlainModel + `", "metadata":{ "user_id":"` + of(session) + `" },"max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`
+					got := w.Send(sim.MessagesPath, header, body)
+					account := got.Header.Get("X-Shunt-Account")
+					if got.Status != 200 || account == "" {
+						w.Fatalf("%d %s", got.Status, got.Body)
 					}
 					want := strings.Replace(body, `\"theirs\"`, `\"uuid-`+account+`\"`, 1)
-					if r := w.received(); string(r.Body) != want {
+					if r := w.Received(); string(r.Body) != want {
 						w.Errorf("got  %s\nwant %s", r.Body, want)
 					}
 					return account
@@ -43,13 +44,13 @@ func TestSessionInTheBody(t *testing.T) {
 				homes := map[string]int{}
 				for i := range 20 {
 					session := fmt.Sprint("session-", i)
-					home := turn(session, minimal)
+					home := turn(session, simtest.Minimal)
 					homes[home]++
-					w.wants("the record's session", w.last().Session, pool.SessionOf(session).String())
-					w.wants("the next turn's account", turn(session, minimal), home)
-					w.wants("with a blank header", turn(session, with(minimal, "X-Claude-Code-Session-Id", " ")), home)
-					w.wants("with the same in the header", turn("other", with(minimal, "X-Claude-Code-Session-Id", session)), home)
-					w.wants("the record's session", w.last().Session, pool.SessionOf(session).String())
+					w.Want("the record's session", w.Last().Session, pool.SessionOf(session).String())
+					w.Want("the next turn's account", turn(session, simtest.Minimal), home)
+					w.Want("with a blank header", turn(session, simtest.With(simtest.Minimal, "X-Claude-Code-Session-Id", " ")), home)
+					w.Want("with the same in the header", turn("other", simtest.With(simtest.Minimal, "X-Claude-Code-Session-Id", session)), home)
+					w.Want("the record's session", w.Last().Session, pool.SessionOf(session).String())
 				}
 				if len(homes) != 4 {
 					w.Errorf("sessions are at home on %v", homes)

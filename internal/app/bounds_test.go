@@ -13,32 +13,33 @@ import (
 
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // FO-14: a failed response whose body never ends holds the request up for a moment only.
 func TestStalledFailures(t *testing.T) {
 	for _, status := range []int{500, 529, 401, 429} {
-		inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
-			home := w.mustServe("s", plainModel)
-			w.provider.Inject(home, sim.Respond(stall(status)).Times(2))
-			r := w.ask("s", plainModel, true)
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+			home := w.MustServe("s", simtest.PlainModel)
+			w.Provider.Inject(home, simtest.Stall(status).Times(2))
+			r := w.Request("s", simtest.PlainModel, true)
 			if status == 429 {
-				if r.status != 429 || r.account != home || r.took > 6*time.Second {
-					w.Errorf("429: %d by %q after %v", r.status, r.account, r.took)
+				if r.Status != 429 || r.Account != home || r.Took > 6*time.Second {
+					w.Errorf("429: %d by %q after %v", r.Status, r.Account, r.Took)
 				}
 				return
 			}
-			if r.status != 200 || r.err != nil || r.account == home || r.took > 5*time.Second {
-				w.Errorf("%d: %d by %q after %v, %v", status, r.status, r.account, r.took, r.err)
+			if r.Status != 200 || r.Err != nil || r.Account == home || r.Took > 5*time.Second {
+				w.Errorf("%d: %d by %q after %v, %v", status, r.Status, r.Account, r.Took, r.Err)
 			}
 		})
 	}
 	// A 403 is looked into before it is relayed: that must not take for ever either.
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
-		w.provider.Inject("", sim.Respond(stall(403)).Times(1))
-		r := w.ask("s", plainModel, true)
-		if r.status != 403 || r.took > 5*time.Second {
-			w.Errorf("403: %d after %v", r.status, r.took)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+		w.Provider.Inject("", simtest.Stall(403).Times(1))
+		r := w.Request("s", simtest.PlainModel, true)
+		if r.Status != 403 || r.Took > 5*time.Second {
+			w.Errorf("403: %d after %v", r.Status, r.Took)
 		}
 	})
 }
@@ -60,24 +61,24 @@ func TestFirstByteTimeouts(t *testing.T) {
 		{"[server.timeouts]\nupstream_ttfb_ms = 1500\n", true, 2 * time.Second, 504, 1500 * time.Millisecond},
 		{"[server.timeouts]\nupstream_ttfb_ms = 0\n", true, 9 * time.Minute, 200, 9 * time.Minute},
 	} {
-		inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(c.toml), func(w *world) {
-			w.provider.Inject("", sim.SlowHeaders(c.slow).Times(1))
-			r := w.ask("s", plainModel, c.stream)
-			if r.status != c.status || r.took != c.took || len(w.calls(0)) != 1 {
-				w.Errorf("%+v: %d after %v, %d calls", c, r.status, r.took, len(w.calls(0)))
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(c.toml), func(w *world) {
+			w.Provider.Inject("", sim.SlowHeaders(c.slow).Times(1))
+			r := w.Request("s", simtest.PlainModel, c.stream)
+			if r.Status != c.status || r.Took != c.took || len(w.Calls(0)) != 1 {
+				w.Errorf("%+v: %d after %v, %d calls", c, r.Status, r.Took, len(w.Calls(0)))
 			}
 			if c.status != 504 {
 				return
 			}
-			if kind, _, _ := messages.ParseError([]byte(r.body)); kind != messages.TypeTimeout || r.account != "" || r.header["X-Gateway-Upstream"] != nil {
-				w.Errorf("%v %s", r.header, r.body)
+			if kind, _, _ := messages.ParseError([]byte(r.Body)); kind != messages.TypeTimeout || r.Account != "" || r.Header["X-Gateway-Upstream"] != nil {
+				w.Errorf("%v %s", r.Header, r.Body)
 			}
-			for _, s := range w.app.Pool("anthropic") {
+			for _, s := range w.App.Pool("anthropic") {
 				if s.Cooldown != 0 {
 					w.Errorf("%s rests %v", s.Name, s.Cooldown)
 				}
 			}
-			if got := w.provider.Requests()[0].Outcome; got != sim.Canceled {
+			if got := w.Provider.Requests()[0].Outcome; got != sim.Canceled {
 				w.Errorf("the provider's request ended %q", got)
 			}
 		})
@@ -87,9 +88,9 @@ func TestFirstByteTimeouts(t *testing.T) {
 // The same: the time counts from the request being written. A provider that takes it slowly has time; one that stops
 // taking it is as late as one that does not answer.
 func TestSlowUploads(t *testing.T) {
-	large := strings.Replace(bodyFor(plainModel, true), `"hi"`, `"`+strings.Repeat("x", 1<<20)+`"`, 1)
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
-		w.watch(func(r *http.Request) {
+	large := strings.Replace(simtest.Body(simtest.PlainModel, true), `"hi"`, `"`+strings.Repeat("x", 1<<20)+`"`, 1)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+		w.Watch(func(r *http.Request) {
 			var body bytes.Buffer
 			for {
 				if _, err := io.CopyN(&body, r.Body, 256<<10); err != nil {
@@ -99,19 +100,19 @@ func TestSlowUploads(t *testing.T) {
 			}
 			r.Body = io.NopCloser(&body)
 		})
-		if r := w.post(w.Context(), sim.MessagesPath, "s", large); r.status != 200 || r.err != nil || r.took < 300*time.Second {
-			w.Errorf("slow: %d after %v, %v", r.status, r.took, r.err)
+		if r := w.Post(w.Context(), sim.MessagesPath, "s", large); r.Status != 200 || r.Err != nil || r.Took < 300*time.Second {
+			w.Errorf("slow: %d after %v, %v", r.Status, r.Took, r.Err)
 		}
 		stuck := make(chan struct{})
-		w.watch(func(r *http.Request) {
+		w.Watch(func(r *http.Request) {
 			io.CopyN(io.Discard, r.Body, 1000)
 			<-stuck
 		})
-		r := w.post(w.Context(), sim.MessagesPath, "s", large)
-		w.watch(nil)
+		r := w.Post(w.Context(), sim.MessagesPath, "s", large)
+		w.Watch(nil)
 		close(stuck)
-		if r.status != 504 || r.took != 120*time.Second {
-			w.Errorf("stuck: %d after %v", r.status, r.took)
+		if r.Status != 504 || r.Took != 120*time.Second {
+			w.Errorf("stuck: %d after %v", r.Status, r.Took)
 		}
 	})
 }
@@ -124,7 +125,7 @@ func TestRotationsLeakNothing(t *testing.T) {
 		rw.WriteHeader(500)
 		io.WriteString(rw, strings.Repeat("x", 1<<20+1))
 	})
-	inWorld(t, sim.Config{Accounts: accountsOf(accounts)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(accounts)}, poolOf(""), func(w *world) {
 		short := faults(sim.Overloaded(), sim.ErrorStream(messages.TypeOverloaded), sim.ServerError(500).Encoded("gzip"))
 		round := func(i int) {
 			for n := range 10 {
@@ -135,9 +136,9 @@ func TestRotationsLeakNothing(t *testing.T) {
 				case n == 8 && i%10 == 0:
 					fault = long
 				}
-				w.provider.Inject("", fault)
-				w.ask(fmt.Sprint("s", n), plainModel, n%2 == 0)
-				w.provider.Clear("")
+				w.Provider.Inject("", fault)
+				w.Request(fmt.Sprint("s", n), simtest.PlainModel, n%2 == 0)
+				w.Provider.Clear("")
 			}
 		}
 		memory := func() int64 {
@@ -156,14 +157,14 @@ func TestRotationsLeakNothing(t *testing.T) {
 		}
 		synctest.Wait()
 		rotations := uint64(0)
-		for _, s := range w.app.Pool("anthropic") {
+		for _, s := range w.App.Pool("anthropic") {
 			rotations += s.Rotations
 		}
 		if rotations < rounds*10 {
 			w.Errorf("%d rotations", rotations)
 		}
-		if open := w.upstream.Open(); open > 2 {
-			w.Errorf("%d connections are open, of %d that were dialled", open, w.upstream.Dials())
+		if open := w.Upstream.Open(); open > 2 {
+			w.Errorf("%d connections are open, of %d that were dialled", open, w.Upstream.Dials())
 		}
 		if now := runtime.NumGoroutine(); now > goroutines+4 {
 			w.Errorf("%d goroutines, %d at first", now, goroutines)

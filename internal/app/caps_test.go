@@ -9,15 +9,16 @@ import (
 
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // learn has shunt hear of an account's five-hour window that this much of it is used: the next answer of the account says
 // so.
 func (w *world) learn(account string, used float64) {
 	w.Helper()
-	w.provider.Fill(account, messages.FiveHour, used)
-	for range 2 * len(w.provider.Accounts()) {
-		if w.mustServe("", plainModel) == account {
+	w.Provider.Fill(account, messages.FiveHour, used)
+	for range 2 * len(w.Provider.Accounts()) {
+		if w.MustServe("", simtest.PlainModel) == account {
 			return
 		}
 	}
@@ -36,36 +37,36 @@ func TestEveryAccountIsAtItsCap(t *testing.T) {
 		{"in a minute", 60 * time.Second, "1 min", false},
 		{"in more than a minute", 61 * time.Second, "2 min", true},
 	} {
-		accounts := accountsOf(2)
+		accounts := simtest.Accounts(2)
 		accounts[0].FiveHour.ResetIn = time.Hour
 		accounts[1].FiveHour.ResetIn = c.resetIn + 30*time.Second
 		inWorld(t, sim.Config{Accounts: accounts}, planned("default_max_utilization = 0.5", ""), func(w *world) {
 			w.learn("a", 0.6)
 			w.learn("b", 0.6)
 			time.Sleep(time.Until(w.resetOf("b")) - c.resetIn)
-			before := w.seen()
-			r := w.ask("s", plainModel, true)
+			before := w.Seen()
+			r := w.Request("s", simtest.PlainModel, true)
 			message := "all selectable accounts for provider 'anthropic' are at their max_utilization cap for this request, the first is back in " + c.back
-			if r.status != http.StatusTooManyRequests || !strings.Contains(r.body, `"rate_limit_error"`) || !strings.Contains(r.body, message) {
-				w.Errorf("%s: %d: %s", c.name, r.status, r.body)
+			if r.Status != http.StatusTooManyRequests || !strings.Contains(r.Body, `"rate_limit_error"`) || !strings.Contains(r.Body, message) {
+				w.Errorf("%s: %d: %s", c.name, r.Status, r.Body)
 			}
-			w.wants(c.name+": retry-after", r.header.Get("Retry-After"), strconv.Itoa(int(c.resetIn/time.Second)))
-			w.wants(c.name+": final", r.header.Get("X-Should-Retry") == "false", c.final)
-			w.wants(c.name+": calls", w.seen(), before)
-			for key := range r.header {
+			w.Want(c.name+": retry-after", r.Header.Get("Retry-After"), strconv.Itoa(int(c.resetIn/time.Second)))
+			w.Want(c.name+": final", r.Header.Get("X-Should-Retry") == "false", c.final)
+			w.Want(c.name+": calls", w.Seen(), before)
+			for key := range r.Header {
 				if strings.HasPrefix(strings.ToLower(key), "anthropic-ratelimit") {
-					w.Errorf("%s: quota headers on an answer of shunt's own: %v", c.name, r.header)
+					w.Errorf("%s: quota headers on an answer of shunt's own: %v", c.name, r.Header)
 				}
 			}
-			w.wants(c.name+": record", w.last().Error, message)
+			w.Want(c.name+": record", w.Last().Error, message)
 
 			// A fraction of a second is rounded up, and a wait is at least one.
 			time.Sleep(c.resetIn - 1500*time.Millisecond)
-			w.wants(c.name+": retry-after, 1.5 s before", w.ask("s", plainModel, true).header.Get("Retry-After"), "2")
+			w.Want(c.name+": retry-after, 1.5 s before", w.Request("s", simtest.PlainModel, true).Header.Get("Retry-After"), "2")
 			time.Sleep(1400 * time.Millisecond)
-			w.wants(c.name+": retry-after, 0.1 s before", w.ask("s", plainModel, true).header.Get("Retry-After"), "1")
+			w.Want(c.name+": retry-after, 0.1 s before", w.Request("s", simtest.PlainModel, true).Header.Get("Retry-After"), "1")
 			time.Sleep(100 * time.Millisecond)
-			w.wants(c.name+": served when it is back", w.mustServe("s", plainModel), "b")
+			w.Want(c.name+": served when it is back", w.MustServe("s", simtest.PlainModel), "b")
 		})
 	}
 }
@@ -73,7 +74,7 @@ func TestEveryAccountIsAtItsCap(t *testing.T) {
 // resetOf is when the account's five-hour window resets, as far as shunt knows.
 func (w *world) resetOf(account string) time.Time {
 	w.Helper()
-	s := w.state(account)
+	s := w.State(account)
 	reset, ok := s.Quota.Reset(0)
 	if !ok {
 		w.Fatalf("no reset of %s is known", account)
@@ -91,27 +92,27 @@ func TestCapMovesASession(t *testing.T) {
 		}
 		return poolOf(all)
 	}
-	inWorld(t, sim.Config{Accounts: accountsOf(3)}, caps("0.5"), func(w *world) {
-		home := w.mustServe("s", plainModel)
-		w.provider.Fill(home, messages.FiveHour, 0.55)
-		w.wants("overshoots once", w.mustServe("s", plainModel), home)
-		other := w.mustServe("s", plainModel)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, caps("0.5"), func(w *world) {
+		home := w.MustServe("s", simtest.PlainModel)
+		w.Provider.Fill(home, messages.FiveHour, 0.55)
+		w.Want("overshoots once", w.MustServe("s", simtest.PlainModel), home)
+		other := w.MustServe("s", simtest.PlainModel)
 		if other == home {
 			w.Fatalf("still served by %s", home)
 		}
-		w.wants("moves", strings.Join(w.moves(), ", "), home+">"+other+" capped")
-		w.wants("in the record", w.last().Why, "capped")
+		w.Want("moves", strings.Join(w.Moves(), ", "), home+">"+other+" capped")
+		w.Want("in the record", w.Last().Why, "capped")
 		w.reload(caps("0.8"))
-		w.wants("after the reload", w.mustServe("s", plainModel), home)
-		w.wants("moves", strings.Join(w.moves(), ", "), home+">"+other+" capped, "+other+">"+home+" returned")
+		w.Want("after the reload", w.MustServe("s", simtest.PlainModel), home)
+		w.Want("moves", strings.Join(w.Moves(), ", "), home+">"+other+" capped, "+other+">"+home+" returned")
 	})
 }
 
 // CAP-2, CAP-4: accounts that failed are no matter of caps, though all others are capped: the client sees the failure.
 func TestCapIsNoExcuseForAFailure(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, planned("default_max_utilization = 0.5", ""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, planned("default_max_utilization = 0.5", ""), func(w *world) {
 		w.learn("a", 0.6)
-		w.provider.Inject("b", sim.Overloaded().Times(1))
-		w.wants("status", w.ask("", plainModel, true).status, 529)
+		w.Provider.Inject("b", sim.Overloaded().Times(1))
+		w.Want("status", w.Request("", simtest.PlainModel, true).Status, 529)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 var positions = []string{"one", "two", "three", "four"}
@@ -24,7 +25,7 @@ func chainOf(upstreams ...string) string {
 		fmt.Fprintf(&toml, "[[upstreams]]\nname = %q\nprovider = \"anthropic\"\n%s\n", positions[i], lines)
 		fmt.Fprintf(&targets, "%s = \"MODEL\"\n", positions[i])
 	}
-	for _, model := range []string{plainModel, fableModel} {
+	for _, model := range []string{simtest.PlainModel, simtest.FableModel} {
 		fmt.Fprintf(&toml, "[[models]]\nid = %q\n[models.upstream_model]\n%s", model, strings.ReplaceAll(targets.String(), "MODEL", model))
 	}
 	return toml.String()
@@ -106,13 +107,13 @@ var origins = map[byte]string{'A': "127.0.0.1:8101", 'B': "127.0.0.1:8102"}
 
 // What a client presents besides its token of shunt's, which is in the header for it, or in the place of a credential of its own.
 var clients = map[string]http.Header{
-	"none":          with(minimal, "X-Team-Token", shuntsToken),
-	"authorization": with(minimal, "X-Team-Token", shuntsToken, "Authorization", "Bearer the-clients-own"),
-	"x-api-key":     with(minimal, "X-Team-Token", shuntsToken, "X-Api-Key", "the-clients-own-key"),
-	"both":          with(minimal, "X-Team-Token", shuntsToken, "Authorization", "Bearer the-clients-own", "X-Api-Key", "the-clients-own-key"),
-	"token, bearer": with(minimal, "Authorization", "Bearer "+shuntsToken),
-	"token, key":    with(minimal, "X-Api-Key", shuntsToken),
-	"token and key": with(minimal, "Authorization", "Bearer "+shuntsToken, "X-Api-Key", "the-clients-own-key"),
+	"none":          simtest.With(simtest.Minimal, "X-Team-Token", shuntsToken),
+	"authorization": simtest.With(simtest.Minimal, "X-Team-Token", shuntsToken, "Authorization", "Bearer the-clients-own"),
+	"x-api-key":     simtest.With(simtest.Minimal, "X-Team-Token", shuntsToken, "X-Api-Key", "the-clients-own-key"),
+	"both":          simtest.With(simtest.Minimal, "X-Team-Token", shuntsToken, "Authorization", "Bearer the-clients-own", "X-Api-Key", "the-clients-own-key"),
+	"token, bearer": simtest.With(simtest.Minimal, "Authorization", "Bearer "+shuntsToken),
+	"token, key":    simtest.With(simtest.Minimal, "X-Api-Key", shuntsToken),
+	"token and key": simtest.With(simtest.Minimal, "Authorization", "Bearer "+shuntsToken, "X-Api-Key", "the-clients-own-key"),
 }
 
 const shuntsToken = "the-clients-token-of-shunt"
@@ -130,7 +131,7 @@ func TestWhoMaySeeWhichCredential(t *testing.T) {
 					t.Run(strings.Join(chain, " ")+" at "+at, func(t *testing.T) {
 						inChain(t, chain, at, func(w *world, s *witnesses) {
 							for presented, header := range clients {
-								w.send(sim.MessagesPath, header, bodyFor(plainModel, presented == "both"))
+								w.Send(sim.MessagesPath, header, simtest.Body(simtest.PlainModel, presented == "both"))
 								for position, shown := range s.take() {
 									i := map[string]int{"one": 0, "two": 1, "three": 2}[position]
 									c := cell{position, chain[i], first + map[bool]string{true: "/same", false: "/other"}[at[i] == at[0]]}
@@ -171,13 +172,13 @@ func inChain(t *testing.T, kinds []string, at string, test func(*world, *witness
 			upstreams = append(upstreams, poolAt(base, string(rune('a'+i))))
 		}
 	}
-	inWorld(t, sim.Config{Accounts: accountsOf(3)}, chainOf(upstreams...)+"[server.auth]\nheader = \"x-team-token\"\n", func(w *world) { test(w, seen) }, func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, chainOf(upstreams...)+"[server.auth]\nheader = \"x-team-token\"\n", func(w *world) { test(w, seen) }, func(w *world) {
 		for _, address := range origins {
-			w.serve(address, seen)
+			w.Serve(address, seen)
 		}
-		w.env = append(w.env, "SHUNT_CLIENT_TOKENS=ann:"+shuntsToken)
+		w.Env = append(w.Env, "SHUNT_CLIENT_TOKENS=ann:"+shuntsToken)
 		for i := range kinds {
-			w.env = append(w.env, fmt.Sprintf("KEY_%d=paid-key-%d", i, i))
+			w.Env = append(w.Env, fmt.Sprintf("KEY_%d=paid-key-%d", i, i))
 		}
 	})
 }
@@ -190,7 +191,7 @@ func (w *world) credential(whose string, i int, kind string, client http.Header)
 		maps.DeleteFunc(theirs, func(_ string, values []string) bool { return strings.HasSuffix(values[0], shuntsToken) })
 		return theirs
 	case whose == "own" && kind == "claude_oauth":
-		return http.Header{"Authorization": {"Bearer " + w.provider.Token(string(rune('a'+i)))}}
+		return http.Header{"Authorization": {"Bearer " + w.Provider.Token(string(rune('a'+i)))}}
 	case whose == "own" && i == 1:
 		return http.Header{"X-Api-Key": {"paid-key-1"}}
 	case whose == "own":
@@ -215,7 +216,7 @@ func (w *world) showsNoOther(shown http.Header, whose string, at int, kind strin
 	foreign := map[string]bool{"the-clients-own": whose != "client", shuntsToken: true}
 	for i := range 3 {
 		foreign[fmt.Sprintf("paid-key-%d", i)] = i != at || kind != "api_key"
-		foreign[w.provider.Token(string(rune('a'+i)))] = i != at || kind != "claude_oauth"
+		foreign[w.Provider.Token(string(rune('a'+i)))] = i != at || kind != "claude_oauth"
 	}
 	maps.DeleteFunc(foreign, func(_ string, is bool) bool { return !is })
 	for name, values := range shown {

@@ -11,6 +11,7 @@ import (
 
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // statusHost is a host of several upstreams that answer with the statuses they are told to: where one is asked tells the first
@@ -69,8 +70,8 @@ func scripted(t *testing.T, kinds []string, test func(*world, *statusHost)) {
 			"passthrough": passAt(base), "api_key": keyAt(base, ""), "claude_oauth": poolAt(base, string(rune('a'+i))),
 		}[kind])
 	}
-	inWorld(t, sim.Config{Accounts: accountsOf(len(kinds))}, chainOf(upstreams...), func(w *world) { test(w, s) }, func(w *world) {
-		w.serve(scriptAddress, s)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(len(kinds))}, chainOf(upstreams...), func(w *world) { test(w, s) }, func(w *world) {
+		w.Serve(scriptAddress, s)
 	})
 }
 
@@ -104,25 +105,25 @@ func TestChainByStatus(t *testing.T) {
 							last = at + 1
 						}
 						s.tell(statuses...)
-						r := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, false))
-						if r.status != statuses[answers] || r.header.Get("X-Said-By") != positions[answers] || r.header.Get("X-Gateway-Upstream") != positions[answers] {
-							w.Errorf("%d: %d by %s: %v", status, r.status, r.header.Get("X-Said-By"), r.header)
+						r := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, false))
+						if r.Status != statuses[answers] || r.Header.Get("X-Said-By") != positions[answers] || r.Header.Get("X-Gateway-Upstream") != positions[answers] {
+							w.Errorf("%d: %d by %s: %v", status, r.Status, r.Header.Get("X-Said-By"), r.Header)
 						}
 						if want := strings.Join(positions[:last+1], " "); s.wasAsked() != want {
 							w.Errorf("%d: asked %s, want %s", status, s.wasAsked(), want)
 						}
 						// CHN-3, WIRE-10: a pool's answer names the account, but not what is relayed when all are used up.
 						inPool := kinds[answers] == "claude_oauth" && status != 401 && status < 500
-						if named := r.header["X-Shunt-Account"] != nil; named != inPool {
-							w.Errorf("%d: account %v", status, r.header["X-Shunt-Account"])
+						if named := r.Header["X-Shunt-Account"] != nil; named != inPool {
+							w.Errorf("%d: account %v", status, r.Header["X-Shunt-Account"])
 						}
 						var left []string // upstreams, by the record
-						for _, rotation := range w.last().Rotations {
+						for _, rotation := range w.Last().Rotations {
 							if rotation.Provider == "" {
 								left = append(left, rotation.From)
 							}
 						}
-						w.wants(strconv.Itoa(status)+": record", fmt.Sprint(w.last().Provider, w.last().Status, left), fmt.Sprint(positions[answers], r.status, positions[:last]))
+						w.Want(strconv.Itoa(status)+": record", fmt.Sprint(w.Last().Provider, w.Last().Status, left), fmt.Sprint(positions[answers], r.Status, positions[:last]))
 					}
 				})
 			})
@@ -170,8 +171,8 @@ func TestMostTellingFailure(t *testing.T) {
 				statuses = append(statuses, status)
 				upstreams = append(upstreams, map[string]string{
 					"unplugged": keyAt("http://127.0.0.1:8102", ""),
-					"empty":     "base_url = \"" + providerURL + "\"\nauth = { mode = \"claude_oauth\", accounts = [{ name = \"a\", disabled = true }] }",
-					"capped":    "base_url = \"" + providerURL + "\"\nauth = { mode = \"claude_oauth\", accounts = [{ name = \"b\", max_utilization = 0.5 }] }",
+					"empty":     "base_url = \"" + simtest.ProviderURL + "\"\nauth = { mode = \"claude_oauth\", accounts = [{ name = \"a\", disabled = true }] }",
+					"capped":    "base_url = \"" + simtest.ProviderURL + "\"\nauth = { mode = \"claude_oauth\", accounts = [{ name = \"b\", max_utilization = 0.5 }] }",
 				}[link])
 				if status != 0 {
 					upstreams[i] = keyAt("http://"+scriptAddress+"/"+positions[i], "")
@@ -180,18 +181,18 @@ func TestMostTellingFailure(t *testing.T) {
 					capped = "[[routes]]\nmodel = \"claude-direct\"\nprovider = \"" + positions[i] + "\"\n"
 				}
 			}
-			inWorld(t, sim.Config{Accounts: accountsOf(2)}, chainOf(upstreams...)+capped, func(w *world) {
-				w.provider.Fill("b", messages.FiveHour, 0.6)
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, chainOf(upstreams...)+capped, func(w *world) {
+				w.Provider.Fill("b", messages.FiveHour, 0.6)
 				if capped != "" {
-					w.mustServe("", "claude-direct") // shunt hears of it
+					w.MustServe("", "claude-direct") // shunt hears of it
 				}
 				s.tell(statuses...)
-				r := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, false))
+				r := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, false))
 				own := strings.Contains(c.by, " ")
-				if r.status != c.status || own && !strings.Contains(r.body, c.by) || !own && r.header.Get("X-Said-By") != c.by {
-					w.Errorf("%d by %q: %s", r.status, r.header.Get("X-Said-By"), r.body)
+				if r.Status != c.status || own && !strings.Contains(r.Body, c.by) || !own && r.Header.Get("X-Said-By") != c.by {
+					w.Errorf("%d by %q: %s", r.Status, r.Header.Get("X-Said-By"), r.Body)
 				}
-				w.wants("own answer", r.header["X-Gateway-Upstream"] == nil, own)
+				w.Want("own answer", r.Header["X-Gateway-Upstream"] == nil, own)
 				by := c.by
 				if own {
 					by = positions[len(upstreams)-1]
@@ -201,11 +202,11 @@ func TestMostTellingFailure(t *testing.T) {
 						}
 					}
 				}
-				w.wants("record's provider", w.last().Provider, by)
-				w.wants("rotations", len(w.last().Rotations) >= len(upstreams)-1, true)
+				w.Want("record's provider", w.Last().Provider, by)
+				w.Want("rotations", len(w.Last().Rotations) >= len(upstreams)-1, true)
 			}, func(w *world) {
-				w.serve(scriptAddress, s)
-				w.unplug("127.0.0.1:8102")
+				w.Serve(scriptAddress, s)
+				w.Unplug("127.0.0.1:8102")
 			})
 		})
 	}

@@ -16,20 +16,21 @@ import (
 	"shunt/internal/dialect/messages"
 	"shunt/internal/observe"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // poolAndKey is the chain of most people: their subscriptions, and a key that pays when those are out.
 func poolAndKey(accounts ...string) string {
-	return chainOf(poolAt(providerURL, accounts...), keyAt(providerURL, ""))
+	return chainOf(poolAt(simtest.ProviderURL, accounts...), keyAt(simtest.ProviderURL, ""))
 }
 
 // withKey are n subscriptions of a provider, and the key.
 func withKey(n int) sim.Config {
-	return sim.Config{Accounts: append(accountsOf(n), sim.Account{Name: "k", APIKey: "paid-key"})}
+	return sim.Config{Accounts: append(simtest.Accounts(n), sim.Account{Name: "k", APIKey: "paid-key"})}
 }
 
 // keyOnlyInStore keeps the provider's paid key out of the account store, where every other account is.
-func keyOnlyInStore(w *world) { w.remove("k") }
+func keyOnlyInStore(w *world) { w.Remove("k") }
 
 // CHN-1, FO-0b, FO-11, CAP-4, ACC-5: what becomes of a pool at the head of a chain, by what happens in it. The calls are the accounts asked, the
 // rotations what the record says of them.
@@ -64,25 +65,25 @@ func TestChainAfterAPool(t *testing.T) {
 			inWorld(t, withKey(2), poolAndKey("a", "b"), func(w *world) {
 				for _, account := range []string{"a", "b"} {
 					for _, f := range c.fault {
-						w.provider.Inject(account, f)
+						w.Provider.Inject(account, f)
 					}
 				}
-				r := w.ask("", plainModel, true) // the first account's turn
+				r := w.Request("", simtest.PlainModel, true) // the first account's turn
 				var rotations []string
-				for _, rotation := range w.last().Rotations {
+				for _, rotation := range w.Last().Rotations {
 					rotations = append(rotations, rotation.From+": "+rotation.Reason)
 				}
-				w.wants("status", r.status, c.status)
-				w.wants("calls", strings.Join(w.calls(0), " "), c.calls)
-				w.wants("rotations", strings.Join(rotations, ", "), c.rotations)
-				w.wants("attempts", w.last().Attempts, len(w.calls(0)))
+				w.Want("status", r.Status, c.status)
+				w.Want("calls", strings.Join(w.Calls(0), " "), c.calls)
+				w.Want("rotations", strings.Join(rotations, ", "), c.rotations)
+				w.Want("attempts", w.Last().Attempts, len(w.Calls(0)))
 				by := "one"
 				if strings.HasSuffix(c.calls, "k") {
 					by = "two"
 				}
-				w.wants("by", r.header.Get("X-Gateway-Upstream"), by)
-				w.wants("recorded", w.last().Provider, by)
-				w.wants("account", r.account != "", by == "one")
+				w.Want("by", r.Header.Get("X-Gateway-Upstream"), by)
+				w.Want("recorded", w.Last().Provider, by)
+				w.Want("account", r.Account != "", by == "one")
 			}, keyOnlyInStore)
 		})
 	}
@@ -91,7 +92,7 @@ func TestChainAfterAPool(t *testing.T) {
 // rests reports whether an account cools, in whichever pool.
 func (w *world) rests(account string) bool {
 	for _, position := range positions {
-		for _, s := range w.app.Pool(position) {
+		for _, s := range w.App.Pool(position) {
 			if s.Name == account {
 				return s.Cooldown > 0
 			}
@@ -119,22 +120,22 @@ func TestThrottledInAChain(t *testing.T) {
 		{"pool last, too long", key, "61", 429, "k a", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			toml := chainOf(keyAt(providerURL, ""), poolAt(providerURL, "a"))
+			toml := chainOf(keyAt(simtest.ProviderURL, ""), poolAt(simtest.ProviderURL, "a"))
 			if c.first {
 				toml = poolAndKey("a")
 			}
 			inWorld(t, withKey(1), toml, func(w *world) {
-				w.provider.Inject("a", sim.Throttled(c.after).Times(1))
+				w.Provider.Inject("a", sim.Throttled(c.after).Times(1))
 				if !c.first {
-					w.provider.Inject("k", sim.ServerError(500))
+					w.Provider.Inject("k", sim.ServerError(500))
 				}
-				r := w.ask("s", plainModel, true)
-				w.wants("status", r.status, c.status)
-				w.wants("calls", strings.Join(w.calls(0), " "), c.calls)
-				if !waited(r.took, c.took) {
-					w.Errorf("took %v, not %v", r.took, c.took)
+				r := w.Request("s", simtest.PlainModel, true)
+				w.Want("status", r.Status, c.status)
+				w.Want("calls", strings.Join(w.Calls(0), " "), c.calls)
+				if !simtest.Waited(r.Took, c.took) {
+					w.Errorf("took %v, not %v", r.Took, c.took)
 				}
-				w.wants("rests", w.rests("a"), c.after != "4" && c.took == 0)
+				w.Want("rests", w.rests("a"), c.after != "4" && c.took == 0)
 			}, keyOnlyInStore)
 		})
 	}
@@ -149,20 +150,20 @@ func TestCutInAChain(t *testing.T) {
 	}{
 		{poolAndKey("a"), nil, "a"},
 		{poolAndKey("a"), []string{"a"}, "k"},
-		{chainOf(keyAt(providerURL, ""), poolAt(providerURL, "a")), nil, "k"},
-		{chainOf(keyAt(providerURL, ""), poolAt(providerURL, "a")), []string{"k"}, "a"},
-		{chainOf(keyAt(providerURL, ""), poolAt(providerURL, "b"), poolAt(providerURL, "a")), []string{"k", "b"}, "a"},
+		{chainOf(keyAt(simtest.ProviderURL, ""), poolAt(simtest.ProviderURL, "a")), nil, "k"},
+		{chainOf(keyAt(simtest.ProviderURL, ""), poolAt(simtest.ProviderURL, "a")), []string{"k"}, "a"},
+		{chainOf(keyAt(simtest.ProviderURL, ""), poolAt(simtest.ProviderURL, "b"), poolAt(simtest.ProviderURL, "a")), []string{"k", "b"}, "a"},
 	} {
 		for _, cut := range []sim.Fault{sim.Abort(4), sim.Truncate(4)} {
 			inWorld(t, withKey(2), c.chain, func(w *world) {
 				for _, account := range c.broken {
-					w.provider.Inject(account, sim.ServerError(500))
+					w.Provider.Inject(account, sim.ServerError(500))
 				}
-				w.provider.Inject(c.cut, cut)
-				r := w.ask("s", plainModel, true)
+				w.Provider.Inject(c.cut, cut)
+				r := w.Request("s", simtest.PlainModel, true)
 				calls := append(slices.Clone(c.broken), c.cut)
-				if r.status != 200 || r.err == nil || !slices.Equal(w.calls(0), calls) || w.last().End != observe.Truncated {
-					w.Errorf("%v: %d, %v, calls %v, record %+v", calls, r.status, r.err, w.calls(0), w.last())
+				if r.Status != 200 || r.Err == nil || !slices.Equal(w.Calls(0), calls) || w.Last().End != observe.Truncated {
+					w.Errorf("%v: %d, %v, calls %v, record %+v", calls, r.Status, r.Err, w.Calls(0), w.Last())
 				}
 			}, keyOnlyInStore)
 		}
@@ -178,20 +179,20 @@ func TestSilenceInAChain(t *testing.T) {
 				if i < at {
 					return "http://127.0.0.1:8102"
 				}
-				return providerURL
+				return simtest.ProviderURL
 			}
 			upstreams := []string{keyAt(base(0), ""), keyAt(base(1), ""), keyAt(base(2), "")}
 			upstreams[at] = map[string]string{"api_key": keyAt(base(at), ""), "claude_oauth": poolAt(base(at), "a"), "passthrough": passAt(base(at))}[kind]
 			inWorld(t, withKey(1), chainOf(upstreams...), func(w *world) {
-				w.provider.Inject("", sim.Hang())
-				r := w.ask("s", plainModel, true)
-				kind, _, _ := messages.ParseError([]byte(r.body))
-				if r.status != 504 || kind != messages.TypeTimeout || w.seen() != 1 || r.took.Seconds() != 120 {
-					w.Errorf("%s at %s: %d %s after %v, %d calls", kind, positions[at], r.status, r.body, r.took, w.seen())
+				w.Provider.Inject("", sim.Hang())
+				r := w.Request("s", simtest.PlainModel, true)
+				kind, _, _ := messages.ParseError([]byte(r.Body))
+				if r.Status != 504 || kind != messages.TypeTimeout || w.Seen() != 1 || r.Took.Seconds() != 120 {
+					w.Errorf("%s at %s: %d %s after %v, %d calls", kind, positions[at], r.Status, r.Body, r.Took, w.Seen())
 				}
-				w.wants("attempts", w.last().Attempts, 2*at+1) // CHN-3b
-				w.wants("provider", w.last().Provider, positions[at])
-			}, func(w *world) { w.unplug("127.0.0.1:8102") })
+				w.Want("attempts", w.Last().Attempts, 2*at+1) // CHN-3b
+				w.Want("provider", w.Last().Provider, positions[at])
+			}, func(w *world) { w.Unplug("127.0.0.1:8102") })
 		}
 	}
 }
@@ -208,23 +209,23 @@ func TestLongFailuresInAChain(t *testing.T) {
 		toml string
 		want int // bytes
 	}{
-		{chainOf(keyAt(providerURL, "")), 3 * mebibyte},
-		{chainOf(keyAt(providerURL, ""), keyAt(providerURL, "")), mebibyte},
+		{chainOf(keyAt(simtest.ProviderURL, "")), 3 * mebibyte},
+		{chainOf(keyAt(simtest.ProviderURL, ""), keyAt(simtest.ProviderURL, "")), mebibyte},
 	} {
 		inWorld(t, paid, c.toml, func(w *world) {
-			w.provider.Inject("", large)
-			got := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, false))
-			if got.status != 503 || got.err != nil || len(got.body) != c.want || got.header.Get("Content-Length") != "" && got.header.Get("Content-Length") != strconv.Itoa(c.want) {
-				w.Errorf("%d, %v, %d bytes, want %d; %v", got.status, got.err, len(got.body), c.want, got.header)
+			w.Provider.Inject("", large)
+			got := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, false))
+			if got.Status != 503 || got.Err != nil || len(got.Body) != c.want || got.Header.Get("Content-Length") != "" && got.Header.Get("Content-Length") != strconv.Itoa(c.want) {
+				w.Errorf("%d, %v, %d bytes, want %d; %v", got.Status, got.Err, len(got.Body), c.want, got.Header)
 			}
 		})
 	}
-	for _, toml := range []string{chainOf(keyAt(providerURL, ""), keyAt(providerURL, "")), chainOf(poolAt(providerURL, "a"), keyAt(providerURL, ""))} {
+	for _, toml := range []string{chainOf(keyAt(simtest.ProviderURL, ""), keyAt(simtest.ProviderURL, "")), chainOf(poolAt(simtest.ProviderURL, "a"), keyAt(simtest.ProviderURL, ""))} {
 		inWorld(t, withKey(1), toml, func(w *world) {
-			w.provider.Inject("", sim.Respond(stall(503)).Times(1))
-			r := w.ask("s", plainModel, true)
-			if r.status != 200 || r.took != 2*time.Second || r.header.Get("X-Gateway-Upstream") != "two" {
-				w.Errorf("%d after %v by %s", r.status, r.took, r.header.Get("X-Gateway-Upstream"))
+			w.Provider.Inject("", simtest.Stall(503).Times(1))
+			r := w.Request("s", simtest.PlainModel, true)
+			if r.Status != 200 || r.Took != 2*time.Second || r.Header.Get("X-Gateway-Upstream") != "two" {
+				w.Errorf("%d after %v by %s", r.Status, r.Took, r.Header.Get("X-Gateway-Upstream"))
 			}
 		}, keyOnlyInStore)
 	}
@@ -243,12 +244,12 @@ func TestHostDownInAChain(t *testing.T) {
 		{chainOf(poolAt(down, "a", "b"), poolAt(other, "c")), 6},
 		{chainOf(poolAt(down, "a", "b"), keyAt(down, "")), 6},
 	} {
-		inWorld(t, sim.Config{Accounts: accountsOf(3)}, c.toml, func(w *world) {
-			r := w.ask("", plainModel, true)
-			w.wants("attempts", w.last().Attempts, c.attempts)
-			w.wants("status", r.status, 502)
-			w.wants("says", strings.Contains(r.body, "all upstreams failed ("), true)
-		}, func(w *world) { w.unplug("127.0.0.1:8102") })
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, c.toml, func(w *world) {
+			r := w.Request("", simtest.PlainModel, true)
+			w.Want("attempts", w.Last().Attempts, c.attempts)
+			w.Want("status", r.Status, 502)
+			w.Want("says", strings.Contains(r.Body, "all upstreams failed ("), true)
+		}, func(w *world) { w.Unplug("127.0.0.1:8102") })
 	}
 }
 
@@ -257,32 +258,32 @@ func TestClientLeavesAChain(t *testing.T) {
 	inWorld(t, withKey(1), poolAndKey("a"), func(w *world) {
 		ctx, cancel := context.WithCancel(w.Context())
 		defer cancel()
-		w.provider.Inject("a", sim.Respond(func(rw http.ResponseWriter, r *http.Request) {
+		w.Provider.Inject("a", sim.Respond(func(rw http.ResponseWriter, r *http.Request) {
 			cancel()
 			<-r.Context().Done()
 		}))
-		if r := w.post(ctx, sim.MessagesPath, "s", bodyFor(plainModel, true)); r.err == nil {
-			w.Errorf("%d", r.status)
+		if r := w.Post(ctx, sim.MessagesPath, "s", simtest.Body(simtest.PlainModel, true)); r.Err == nil {
+			w.Errorf("%d", r.Status)
 		}
-		w.wants("calls", strings.Join(w.calls(0), " "), "a")
-		w.wants("end", w.last().End, observe.ClientGone)
-		w.wants("rests", w.rests("a"), false)
+		w.Want("calls", strings.Join(w.Calls(0), " "), "a")
+		w.Want("end", w.Last().End, observe.ClientGone)
+		w.Want("rests", w.rests("a"), false)
 	}, keyOnlyInStore)
 }
 
 // CFG-50: a request goes on in the chain that it began with; the next one has the new one.
 func TestReloadOfAChain(t *testing.T) {
 	inWorld(t, withKey(1), poolAndKey("a"), func(w *world) {
-		w.provider.Inject("a", sim.ServerError(500).After(time.Minute).Times(1))
-		begun := w.start(w.Context(), "s")
+		w.Provider.Inject("a", sim.ServerError(500).After(time.Minute).Times(1))
+		begun := w.Begin(w.Context(), "s", simtest.PlainModel)
 		synctest.Wait()
-		w.reload(chainOf(keyAt(providerURL, ""), poolAt(providerURL, "a")))
-		w.wants("upstream of the next", w.ask("s", plainModel, true).header.Get("X-Gateway-Upstream"), "one")
-		w.wants("account of the next", w.received().Account, "k")
+		w.reload(chainOf(keyAt(simtest.ProviderURL, ""), poolAt(simtest.ProviderURL, "a")))
+		w.Want("upstream of the next", w.Request("s", simtest.PlainModel, true).Header.Get("X-Gateway-Upstream"), "one")
+		w.Want("account of the next", w.Received().Account, "k")
 		r := <-begun
-		w.wants("status", r.status, 200)
-		w.wants("upstream", r.header.Get("X-Gateway-Upstream"), "two")
-		w.wants("calls", strings.Join(w.calls(0), " "), "a k k")
+		w.Want("status", r.Status, 200)
+		w.Want("upstream", r.Header.Get("X-Gateway-Upstream"), "two")
+		w.Want("calls", strings.Join(w.Calls(0), " "), "a k k")
 	}, keyOnlyInStore)
 }
 
@@ -290,11 +291,11 @@ func TestReloadOfAChain(t *testing.T) {
 func TestCountTokensInAChain(t *testing.T) {
 	inWorld(t, withKey(1), poolAndKey("a"), func(w *world) {
 		for status, fault := range map[int]sim.Fault{429: sim.Rejected(messages.SevenDay), 404: sim.Failure(404, messages.TypeNotFound, "no"), 500: sim.ServerError(500)} {
-			w.provider.Inject("a", fault.Times(1))
-			before := w.seen()
-			r := w.post(w.Context(), sim.CountTokensPath, "s", bodyFor(plainModel, false))
-			if r.status != status || !slices.Equal(w.calls(before), []string{"a"}) || r.header.Get("X-Gateway-Upstream") != "one" {
-				w.Errorf("%d: %d by %v: %s", status, r.status, w.calls(before), r.body)
+			w.Provider.Inject("a", fault.Times(1))
+			before := w.Seen()
+			r := w.Post(w.Context(), sim.CountTokensPath, "s", simtest.Body(simtest.PlainModel, false))
+			if r.Status != status || !slices.Equal(w.Calls(before), []string{"a"}) || r.Header.Get("X-Gateway-Upstream") != "one" {
+				w.Errorf("%d: %d by %v: %s", status, r.Status, w.Calls(before), r.Body)
 			}
 		}
 	}, keyOnlyInStore)
@@ -303,7 +304,7 @@ func TestCountTokensInAChain(t *testing.T) {
 // RTE-3: each upstream is asked for the model by its own name, and the client sees the one that it used, whichever
 // upstream answers, as a stream or not. What is compressed all the same passes as it is.
 func TestModelInAChain(t *testing.T) {
-	toml := chainOf(poolAt(providerURL, "a"), keyAt(providerURL, "")) +
+	toml := chainOf(poolAt(simtest.ProviderURL, "a"), keyAt(simtest.ProviderURL, "")) +
 		"[[models]]\nid = \"mine\"\ndisplay_name = \"Mine\"\n[models.upstream_model]\ntwo = \"claude-haiku-4-5\"\none = \"claude-opus-4-5\"\n"
 	config := withKey(1)
 	config.Encodings = []string{"br"}
@@ -312,22 +313,22 @@ func TestModelInAChain(t *testing.T) {
 			by, model := "one", "claude-opus-4-5"
 			if down {
 				by, model = "two", "claude-haiku-4-5"
-				w.provider.Inject("a", sim.ServerError(500))
+				w.Provider.Inject("a", sim.ServerError(500))
 			}
 			for _, requested := range []string{"mine", "mine[1m]"} {
 				for _, stream := range []bool{true, false} {
-					r := w.ask("s", requested, stream)
-					got := w.received()
-					if r.status != 200 || r.err != nil || r.answer.Model != requested || got.Model != model || got.Header.Get("Accept-Encoding") != "identity" {
-						w.Errorf("%s, stream %v: %d, %v: answered by %s, asked for %s, accept-encoding %s", by, stream, r.status, r.err, r.answer.Model, got.Model, got.Header.Get("Accept-Encoding"))
+					r := w.Request("s", requested, stream)
+					got := w.Received()
+					if r.Status != 200 || r.Err != nil || r.Response.Model != requested || got.Model != model || got.Header.Get("Accept-Encoding") != "identity" {
+						w.Errorf("%s, stream %v: %d, %v: answered by %s, asked for %s, accept-encoding %s", by, stream, r.Status, r.Err, r.Response.Model, got.Model, got.Header.Get("Accept-Encoding"))
 					}
 					want := []string{by, requested, model}
-					said := []string{r.header.Get("X-Gateway-Upstream"), r.header.Get("X-Gateway-Model"), r.header.Get("X-Gateway-Upstream-Model")}
+					said := []string{r.Header.Get("X-Gateway-Upstream"), r.Header.Get("X-Gateway-Model"), r.Header.Get("X-Gateway-Upstream-Model")}
 					if diff := cmp.Diff(want, said); diff != "" { // CHN-3
 						w.Error(diff)
 					}
-					w.wants("record", w.last().Model, requested)
-					if body := strings.Replace(bodyFor(requested, stream), requested, model, 1); by == "two" && string(got.Body) != body {
+					w.Want("record", w.Last().Model, requested)
+					if body := strings.Replace(simtest.Body(requested, stream), requested, model, 1); by == "two" && string(got.Body) != body {
 						w.Errorf("sent %s, want %s", got.Body, body) // WIRE-5
 					}
 				}
@@ -335,11 +336,11 @@ func TestModelInAChain(t *testing.T) {
 		}
 		for _, coding := range []string{"gzip", "br", "zstd"} {
 			for _, stream := range []bool{true, false} {
-				w.provider.Inject("k", sim.Encoded(coding).Times(1))
-				r := w.ask("s", "mine", stream)
-				err := r.answer.Verify([]byte(bodyFor("claude-haiku-4-5", stream)))
-				if r.status != 200 || err != nil || r.answer.Model != "claude-haiku-4-5" || r.header.Get("Content-Encoding") != coding {
-					w.Errorf("%s, stream %v: %d, %v, %v, model %s", coding, stream, r.status, err, r.header, r.answer.Model)
+				w.Provider.Inject("k", sim.Encoded(coding).Times(1))
+				r := w.Request("s", "mine", stream)
+				err := r.Response.Verify([]byte(simtest.Body("claude-haiku-4-5", stream)))
+				if r.Status != 200 || err != nil || r.Response.Model != "claude-haiku-4-5" || r.Header.Get("Content-Encoding") != coding {
+					w.Errorf("%s, stream %v: %d, %v, %v, model %s", coding, stream, r.Status, err, r.Header, r.Response.Model)
 				}
 			}
 		}
@@ -349,20 +350,20 @@ func TestModelInAChain(t *testing.T) {
 // CHN-3: what cannot stand in a header is left out of it.
 func TestGatewayHeadersThatAreLeftOut(t *testing.T) {
 	long := strings.Repeat("m", 257)
-	inWorld(t, paid, chainOf(keyAt(providerURL, ""))+"[[routes]]\nmodel = \"modèle\"\nprovider = \"one\"\nupstream_model = \""+plainModel+"\"\n"+
+	inWorld(t, paid, chainOf(keyAt(simtest.ProviderURL, ""))+"[[routes]]\nmodel = \"modèle\"\nprovider = \"one\"\nupstream_model = \""+simtest.PlainModel+"\"\n"+
 		"[[routes]]\nmodel = \"short\"\nprovider = \"one\"\nupstream_model = \""+long+"\"\n", func(w *world) {
 		for _, c := range []struct {
 			model           string
 			asked, upstream []string
 		}{
-			{"modèle", nil, []string{plainModel}},
+			{"modèle", nil, []string{simtest.PlainModel}},
 			{"line\\nbreak", nil, nil},
 			{"short", []string{"short"}, nil},
 			{long[1:], []string{long[1:]}, []string{long[1:]}},
 			{long[5:] + "[1m]", []string{long[5:] + "[1m]"}, []string{long[5:]}},
 		} {
-			r := w.send(sim.MessagesPath, minimal, bodyFor(c.model, false))
-			if diff := cmp.Diff([][]string{{"one"}, c.asked, c.upstream}, [][]string{r.header["X-Gateway-Upstream"], r.header["X-Gateway-Model"], r.header["X-Gateway-Upstream-Model"]}); diff != "" {
+			r := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(c.model, false))
+			if diff := cmp.Diff([][]string{{"one"}, c.asked, c.upstream}, [][]string{r.Header["X-Gateway-Upstream"], r.Header["X-Gateway-Model"], r.Header["X-Gateway-Upstream-Model"]}); diff != "" {
 				w.Errorf("%s: %s", c.model, diff)
 			}
 		}

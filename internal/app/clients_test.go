@@ -13,12 +13,13 @@ import (
 
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // dial opens a bare connection to the gateway.
 func (w *world) dial() net.Conn {
 	w.Helper()
-	conn, err := w.client.Transport.(*http.Transport).DialContext(w.Context(), "tcp", "127.0.0.1:3001")
+	conn, err := w.Client.Transport.(*http.Transport).DialContext(w.Context(), "tcp", "127.0.0.1:3001")
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -26,7 +27,7 @@ func (w *world) dial() net.Conn {
 }
 
 // answerOf reads the next answer on a connection.
-func (w *world) answerOf(r *bufio.Reader) plain {
+func (w *world) answerOf(r *bufio.Reader) simtest.Reply {
 	w.Helper()
 	response, err := http.ReadResponse(r, nil)
 	if err != nil {
@@ -34,7 +35,7 @@ func (w *world) answerOf(r *bufio.Reader) plain {
 	}
 	defer response.Body.Close()
 	data, err := io.ReadAll(response.Body)
-	return plain{response.StatusCode, response.Header, string(data), err}
+	return simtest.NewReply(response, data, err)
 }
 
 // head is the beginning of a request on a bare connection, without its framing.
@@ -43,16 +44,16 @@ const head = "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nanthropic-version
 // WIRE-5, WIRE-3: a body in chunks, one that is announced with expect, and one that comes byte by byte arrive as they are,
 // with a length, and the framing of the client's connection stays there. The connection serves one request after the other.
 func TestBodiesInPieces(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
 		conn := w.dial()
 		defer conn.Close()
 		answers := bufio.NewReader(conn)
-		body := bodyFor(plainModel, false)
+		body := simtest.Body(simtest.PlainModel, false)
 		check := func(how string) {
 			got := w.answerOf(answers)
-			r := w.received()
-			if got.status != 200 || string(r.Body) != body || r.Header.Get("Content-Length") != fmt.Sprint(len(body)) || r.Header["Expect"] != nil || r.Header["Trailer"] != nil {
-				w.Errorf("%s: %d, sent with %v: %s", how, got.status, r.Header, r.Body)
+			r := w.Received()
+			if got.Status != 200 || string(r.Body) != body || r.Header.Get("Content-Length") != fmt.Sprint(len(body)) || r.Header["Expect"] != nil || r.Header["Trailer"] != nil {
+				w.Errorf("%s: %d, sent with %v: %s", how, got.Status, r.Header, r.Body)
 			}
 		}
 		fmt.Fprintf(conn, "%stransfer-encoding: chunked\r\ntrailer: x-checksum\r\n\r\n", head)
@@ -83,7 +84,7 @@ func TestBodiesInPieces(t *testing.T) {
 // [server.timeouts]: a client that does not get its header out, or whose body stops, is given up; nothing reaches the
 // provider and nothing is left.
 func TestSlowClients(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
 		for name, c := range map[string]struct {
 			sent   string
 			after  time.Duration
@@ -102,41 +103,41 @@ func TestSlowClients(t *testing.T) {
 			}
 			conn.Close()
 		}
-		if w.seen() != 0 {
-			w.Errorf("%d requests reached the provider", w.seen())
+		if w.Seen() != 0 {
+			w.Errorf("%d requests reached the provider", w.Seen())
 		}
 	})
 }
 
 // FO-5: a client that leaves while it sends its request never becomes one.
 func TestClientLeavesWhileItSends(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
 		conn := w.dial()
 		io.WriteString(conn, head+"content-length: 1000\r\n\r\n{\"model\":\"x\"")
 		conn.Close()
 		synctest.Wait()
-		if r := w.last(); w.seen() != 0 || r.Attempts != 0 || !strings.Contains(r.Error, "ended early") {
-			w.Errorf("%d requests, record %+v", w.seen(), r)
+		if r := w.Last(); w.Seen() != 0 || r.Attempts != 0 || !strings.Contains(r.Error, "ended early") {
+			w.Errorf("%d requests, record %+v", w.Seen(), r)
 		}
 	})
 }
 
 // A client may send its next request before it has read the answer to the last.
 func TestPipelining(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
 		conn := w.dial()
 		defer conn.Close()
 		go func() {
 			for i := range 3 {
-				body := bodyFor(plainModel, i == 1)
+				body := simtest.Body(simtest.PlainModel, i == 1)
 				fmt.Fprintf(conn, "%scontent-length: %d\r\n\r\n%s", head, len(body), body)
 			}
 			fmt.Fprintf(conn, "%scontent-length: 2\r\n\r\n{}", head)
 		}()
 		answers := bufio.NewReader(conn)
 		for i, want := range []int{200, 200, 200, 400} {
-			if got := w.answerOf(answers); got.status != want || got.err != nil {
-				w.Errorf("answer %d: %d %v %s", i, got.status, got.err, got.body)
+			if got := w.answerOf(answers); got.Status != want || got.Err != nil {
+				w.Errorf("answer %d: %d %v %s", i, got.Status, got.Err, got.Body)
 			}
 		}
 	})
@@ -144,7 +145,7 @@ func TestPipelining(t *testing.T) {
 
 // ERR-2: an answer that comes before the provider has read the request is the client's like any other.
 func TestAnswerBeforeTheRequestIsRead(t *testing.T) {
-	provider := sim.New(sim.Config{Accounts: accountsOf(1)})
+	provider := sim.New(sim.Config{Accounts: simtest.Accounts(1)})
 	server, err := sim.Start(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Connection", "close")
 		w.WriteHeader(http.StatusRequestEntityTooLarge)

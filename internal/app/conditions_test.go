@@ -7,31 +7,32 @@ import (
 	"time"
 
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // TOK-7, CFG-51: what is wrong with an account is wrong as long as there is the account: it ends when its file goes or
 // the configuration does not list it any more, and not with a reload that keeps it.
 func TestConditionsEndWithTheirAccount(t *testing.T) {
 	ends := map[string]func(w *world){
-		"removed file": func(w *world) { w.remove("a"); second() },
+		"removed file": func(w *world) { w.Remove("a"); simtest.Second() },
 		"not listed":   func(w *world) { w.reload(poolOf(listed("b"))) },
-		"no pool":      func(w *world) { w.reload("[providers.anthropic]\nbase_url = \"" + providerURL + "\"\n") },
+		"no pool":      func(w *world) { w.reload("[providers.anthropic]\nbase_url = \"" + simtest.ProviderURL + "\"\n") },
 	}
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
 				time.Sleep(10 * time.Second)
-				w.wants("conditions", w.conditions(), needsLogin)
+				w.Want("conditions", w.Conditions(), needsLogin)
 				w.hangUp()
-				second()
-				w.wants("conditions after a reload", w.conditions(), needsLogin)
+				simtest.Second()
+				w.Want("conditions after a reload", w.Conditions(), needsLogin)
 				end(w)
-				w.wants("conditions at the end", w.conditions(), "")
-				w.wants("began", w.logged("condition began", needsLogin), 1)
-				w.wants("ended", w.logged("condition ended", needsLogin), 1)
+				w.Want("conditions at the end", w.Conditions(), "")
+				w.Want("began", w.Logged("condition began", needsLogin), 1)
+				w.Want("ended", w.Logged("condition ended", needsLogin), 1)
 			}, func(w *world) {
-				w.stale("a")
-				w.provider.Inject("a", sim.InvalidGrant())
+				w.Stale("a")
+				w.Provider.Inject("a", sim.InvalidGrant())
 			})
 		})
 	}
@@ -39,14 +40,14 @@ func TestConditionsEndWithTheirAccount(t *testing.T) {
 
 // TOK-7: a condition is about the account, not about the entry: an alias in another pool does not say it twice.
 func TestConditionOfASharedEntry(t *testing.T) {
-	pools := poolOf("") + "[providers.other]\nauth = \"claude_oauth\"\nbase_url = \"" + providerURL + "\"\n"
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, pools, func(w *world) {
+	pools := poolOf("") + "[providers.other]\nauth = \"claude_oauth\"\nbase_url = \"" + simtest.ProviderURL + "\"\n"
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, pools, func(w *world) {
 		time.Sleep(10 * time.Second)
-		w.wants("conditions", w.conditions(), needsLogin)
-		w.wants("refreshes", len(w.refreshes()), 1)
+		w.Want("conditions", w.Conditions(), needsLogin)
+		w.Want("refreshes", len(w.Refreshes()), 1)
 	}, func(w *world) {
-		w.stale("a")
-		w.provider.Inject("a", sim.InvalidGrant())
+		w.Stale("a")
+		w.Provider.Inject("a", sim.InvalidGrant())
 	})
 }
 
@@ -54,27 +55,27 @@ func TestConditionOfASharedEntry(t *testing.T) {
 func TestExpiredSetupToken(t *testing.T) {
 	setup := func(w *world, left time.Duration) []byte {
 		return fmt.Appendf(nil, `{"claudeAiOauth":{"accessToken":%q,"expiresAt":%d,"shuntCredentialKind":"setup_token"},"shuntAccountUuid":"u-1"}`,
-			w.provider.SetupToken("a"), time.Now().Add(left).UnixMilli())
+			w.Provider.SetupToken("a"), time.Now().Add(left).UnixMilli())
 	}
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
-		before := w.seen()
-		w.mustServe("", plainModel)
-		w.wants("token", w.calls(before)[0], "a")
-		w.mustServe("", plainModel)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+		before := w.Seen()
+		w.MustServe("", simtest.PlainModel)
+		w.Want("token", w.Calls(before)[0], "a")
+		w.MustServe("", simtest.PlainModel)
 		time.Sleep(time.Hour)
 		for range 3 {
-			w.wants("served by", w.mustServe("", plainModel), "b")
+			w.Want("served by", w.MustServe("", simtest.PlainModel), "b")
 		}
-		w.wants("conditions", w.conditions(), needsLogin)
-		w.wants("refreshes", len(w.refreshes()), 0)
-		w.put("a", setup(w, time.Hour))
-		second()
-		w.wants("conditions after a login", w.conditions(), "")
-		w.wants("rests", w.state("a").Cooldown, time.Duration(0))
-		w.mustServe("", plainModel)
-		w.mustServe("", plainModel)
-		w.wants("times served", w.state("a").Requests, uint64(3))
-	}, func(w *world) { w.put("a", setup(w, time.Hour)) })
+		w.Want("conditions", w.Conditions(), needsLogin)
+		w.Want("refreshes", len(w.Refreshes()), 0)
+		w.Put("a", setup(w, time.Hour))
+		simtest.Second()
+		w.Want("conditions after a login", w.Conditions(), "")
+		w.Want("rests", w.State("a").Cooldown, time.Duration(0))
+		w.MustServe("", simtest.PlainModel)
+		w.MustServe("", simtest.PlainModel)
+		w.Want("times served", w.State("a").Requests, uint64(3))
+	}, func(w *world) { w.Put("a", setup(w, time.Hour)) })
 }
 
 // CFG-45: what is allowed but probably not meant is said at each load.
@@ -88,16 +89,16 @@ func TestWarningsOfAConfiguration(t *testing.T) {
 		"one identity":       {poolOf(listed("a", `uuid = "u-1"`) + listed("b", `uuid = "u-1"`)), []string{"account", "a", "b", "same account"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: accountsOf(2)}, c.toml, func(w *world) {
-				w.wants("warnings at the start", w.logged(append(c.words, "WARN")...), 1)
-				w.wants("warnings of all kinds", w.logged("WARN"), 1)
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, c.toml, func(w *world) {
+				w.Want("warnings at the start", w.Logged(append(c.words, "WARN")...), 1)
+				w.Want("warnings of all kinds", w.Logged("WARN"), 1)
 				w.hangUp()
-				w.wants("warnings after a reload", w.logged(append(c.words, "WARN")...), 2)
-				second()
-				w.put("c", w.provider.Credentials("a")) // a change of the store is no load
-				second()
-				w.wants("warnings after a change of the store", w.logged(append(c.words, "WARN")...), 2)
-			}, func(w *world) { w.env = append(w.env, "SETUP="+w.provider.SetupToken("a")) })
+				w.Want("warnings after a reload", w.Logged(append(c.words, "WARN")...), 2)
+				simtest.Second()
+				w.Put("c", w.Provider.Credentials("a")) // a change of the store is no load
+				simtest.Second()
+				w.Want("warnings after a change of the store", w.Logged(append(c.words, "WARN")...), 2)
+			}, func(w *world) { w.Env = append(w.Env, "SETUP="+w.Provider.SetupToken("a")) })
 		})
 	}
 }
@@ -105,28 +106,28 @@ func TestWarningsOfAConfiguration(t *testing.T) {
 // TOK-7e: two entries that lead to one file have one refresher, and where they count as two accounts, a warning.
 func TestTwoEntriesOfOneFile(t *testing.T) {
 	pool := poolOf(listed("x", `credentials = "~/creds.json"`) + listed("y", `credentials = "~/creds.json"`))
-	inWorld(t, sim.Config{Accounts: accountsOf(1), TokenLifetime: time.Hour}, pool, func(w *world) {
-		w.wants("warnings", w.logged("WARN", "anthropic/x", "anthropic/y", "creds.json"), 1)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1), TokenLifetime: time.Hour}, pool, func(w *world) {
+		w.Want("warnings", w.Logged("WARN", "anthropic/x", "anthropic/y", "creds.json"), 1)
 		for range 4 {
-			w.mustServe("", plainModel)
+			w.MustServe("", simtest.PlainModel)
 			time.Sleep(30 * time.Minute)
 		}
-		w.wants("refreshes", len(w.refreshes()), 3)
-		w.wants("conditions", w.conditions(), "")
+		w.Want("refreshes", len(w.Refreshes()), 3)
+		w.Want("conditions", w.Conditions(), "")
 	}, func(w *world) {
-		w.stale("a")
-		w.replace(w.at("creds.json"), expiring(w.provider.Credentials("a"), -time.Minute))
-		w.remove("a")
+		w.Stale("a")
+		w.Replace(w.at("creds.json"), simtest.Expiring(w.Provider.Credentials("a"), -time.Minute))
+		w.Remove("a")
 	})
 }
 
 // TOK-3: a token endpoint that refresh tokens must not go to is not used, and its address, which may hold a password,
 // stays out of the log.
 func TestForeignTokenEndpoint(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
-		w.wants("warnings", w.logged("WARN", "SHUNT_CLAUDE_TOKEN_URL is ignored"), 1)
-		w.wants("warnings that quote it", w.logged("evil"), 0)
-		w.wants("status", w.ask("", plainModel, true).status, http.StatusOK)
-		w.wants("refreshes", len(w.refreshes()), 0)
-	}, func(w *world) { w.env = append(w.env, "SHUNT_CLAUDE_TOKEN_URL=http://user:evil@example.com/token") })
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+		w.Want("warnings", w.Logged("WARN", "SHUNT_CLAUDE_TOKEN_URL is ignored"), 1)
+		w.Want("warnings that quote it", w.Logged("evil"), 0)
+		w.Want("status", w.Request("", simtest.PlainModel, true).Status, http.StatusOK)
+		w.Want("refreshes", len(w.Refreshes()), 0)
+	}, func(w *world) { w.Env = append(w.Env, "SHUNT_CLAUDE_TOKEN_URL=http://user:evil@example.com/token") })
 }

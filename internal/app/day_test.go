@@ -12,6 +12,7 @@ import (
 	"shunt/internal/dialect/messages"
 	"shunt/internal/pool"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // TestADay lives through a working day of coding sessions on accounts that run into their windows, while something goes
@@ -42,7 +43,7 @@ func TestADay(t *testing.T) {
 		evening := time.Now().Add(day)
 		for i := range reports {
 			coder := sim.Session{
-				BaseURL: gatewayURL, Client: w.client, Seed: uint64(i), Name: fmt.Sprint("coder-", i), FableShare: 0.3, PlainShare: 0.2,
+				BaseURL: simtest.GatewayURL, Client: w.Client, Seed: uint64(i), Name: fmt.Sprint("coder-", i), FableShare: 0.3, PlainShare: 0.2,
 				Burst: sim.Range{Min: 1, Max: 6}, Gap: 4 * time.Second, Think: sim.Pause{Min: 20 * time.Second, Max: 14 * time.Minute},
 				Context: 6000, Growth: sim.Range{Min: 20, Max: 300}, Turns: turns,
 			}
@@ -70,7 +71,7 @@ func TestADay(t *testing.T) {
 // badWeather makes something go wrong at one account at a time until the day is over.
 func (w *world) badWeather(over <-chan struct{}) {
 	r := rand.New(rand.NewPCG(7, 7))
-	names := w.provider.Accounts()
+	names := w.Provider.Accounts()
 	for {
 		select {
 		case <-over:
@@ -78,7 +79,7 @@ func (w *world) badWeather(over <-chan struct{}) {
 		case <-time.After(time.Duration(60+r.IntN(240)) * time.Second):
 		}
 		for _, name := range names { // what nobody met is over
-			w.provider.Clear(name)
+			w.Provider.Clear(name)
 		}
 		name := names[r.IntN(len(names))]
 		troubles := faults(
@@ -90,24 +91,24 @@ func (w *world) badWeather(over <-chan struct{}) {
 		)
 		switch i := r.IntN(len(troubles) + 2); i {
 		case len(troubles):
-			w.provider.ExpireTokens(name)
+			w.Provider.ExpireTokens(name)
 		case len(troubles) + 1:
-			w.write(name, w.provider.Login(name)) // somebody logged in anew
+			w.Put(name, w.Provider.Login(name)) // somebody logged in anew
 		default:
-			w.provider.Inject(name, troubles[i])
+			w.Provider.Inject(name, troubles[i])
 		}
 	}
 }
 
 // checkTheDay looks at what the day left behind.
 func (w *world) checkTheDay(moves int) {
-	for _, name := range w.provider.Accounts() {
-		if c := w.provider.Counters(name); c.ByStatus[200] == 0 || c.Refreshes == 0 {
+	for _, name := range w.Provider.Accounts() {
+		if c := w.Provider.Counters(name); c.ByStatus[200] == 0 || c.Refreshes == 0 {
 			w.Errorf("%s: %+v", name, c)
 		}
-		w.provider.Clear(name)
+		w.Provider.Clear(name)
 	}
-	told := strings.Join(w.moves(), "\n")
+	told := strings.Join(w.Moves(), "\n")
 	for _, reason := range []string{"near_quota", "failover", "cooled", "returned"} {
 		if !strings.Contains(told, reason) {
 			w.Errorf("nobody moved for the reason %s", reason)
@@ -116,20 +117,20 @@ func (w *world) checkTheDay(moves int) {
 	if moves > 200 {
 		w.Errorf("%d moves", moves)
 	}
-	if open := w.upstream.Open(); open > 20 {
+	if open := w.Upstream.Open(); open > 20 {
 		w.Errorf("%d connections are open", open)
 	}
 	// Once all is quiet, everybody works: nothing has been lost for good.
 	time.Sleep(6 * time.Minute)
-	for range 2 * len(w.provider.Accounts()) {
-		w.mustServe("", plainModel)
+	for range 2 * len(w.Provider.Accounts()) {
+		w.MustServe("", simtest.PlainModel)
 	}
-	for _, s := range w.app.Pool("anthropic") {
+	for _, s := range w.App.Pool("anthropic") {
 		if !s.Available && s.Cause.Event != pool.Rejected { // a window may be full still
 			w.Errorf("%s is still not available: %v", s.Name, s.Cause)
 		}
 	}
-	for _, c := range w.app.Conditions() {
+	for _, c := range w.App.Conditions() {
 		if strings.Contains(c.Name, "login") {
 			w.Errorf("%s: %s", c.Name, c.Detail)
 		}

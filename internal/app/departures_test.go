@@ -2,8 +2,6 @@ package app_test
 
 import (
 	"context"
-	"io"
-	"net/http"
 	"net/http/httptrace"
 	"testing"
 	"testing/synctest"
@@ -12,6 +10,7 @@ import (
 	"shunt/internal/family/claude"
 	"shunt/internal/observe"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // FO-5, FO-6: when the client leaves, whenever that is, the provider's request ends at once, no other account is tried and
@@ -30,36 +29,36 @@ func TestClientLeaves(t *testing.T) {
 		{"after the first ping", sim.SlowFirstEvent(time.Minute), 40 * time.Second, 200, 200, sim.Canceled},
 		{"in the middle", sim.SlowHeaders(0), 10 * time.Second, 200, 200, sim.Canceled},
 		{"during a short wait", sim.Throttled("5"), 3 * time.Second, 0, 0, sim.Complete},
-		{"while a failure's body stalls", sim.Respond(stall(529)), time.Second, 0, 0, sim.Canceled},
-		{"while a refusal's body stalls", sim.Respond(stall(403)), time.Second, 0, 403, sim.Canceled},
+		{"while a failure's body stalls", simtest.Stall(529), time.Second, 0, 0, sim.Canceled},
+		{"while a refusal's body stalls", simtest.Stall(403), time.Second, 0, 403, sim.Canceled},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			pace := sim.Pace{Delta: time.Second}
-			inWorld(t, sim.Config{Accounts: accountsOf(2), Pace: pace}, poolOf(""), func(w *world) {
-				home := w.mustServe("s", plainModel)
-				before := w.seen()
-				w.provider.Inject(home, c.fault.Times(1))
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2), Pace: pace}, poolOf(""), func(w *world) {
+				home := w.MustServe("s", simtest.PlainModel)
+				before := w.Seen()
+				w.Provider.Inject(home, c.fault.Times(1))
 				ctx, leave := context.WithCancel(w.Context())
-				answered := w.begin(ctx, "s", plainModel)
+				answered := w.Begin(ctx, "s", simtest.PlainModel)
 				time.Sleep(c.after)
 				leave()
 				synctest.Wait()
-				if r := <-answered; r.status != c.status {
-					w.Errorf("the client saw %d", r.status)
+				if r := <-answered; r.Status != c.status {
+					w.Errorf("the client saw %d", r.Status)
 				}
-				requests := w.provider.Requests()[before:]
+				requests := w.Provider.Requests()[before:]
 				if len(requests) != 1 || requests[0].Outcome != c.ended {
 					w.Errorf("%d requests, the first ended %q", len(requests), requests[0].Outcome)
 				}
-				for _, s := range w.app.Pool("anthropic") {
+				for _, s := range w.App.Pool("anthropic") {
 					if s.Cooldown != 0 || s.In(claude.FableScope).Cooldown != 0 {
 						w.Errorf("%s rests %v (%v)", s.Name, s.Cooldown, s.Cause)
 					}
 				}
-				if r := w.last(); r.End != observe.ClientGone || r.Status != c.noted || len(r.Rotations) != 0 {
+				if r := w.Last(); r.End != observe.ClientGone || r.Status != c.noted || len(r.Rotations) != 0 {
 					w.Errorf("record %+v", r)
 				}
-				if got := w.mustServe("s", plainModel); got != home {
+				if got := w.MustServe("s", simtest.PlainModel); got != home {
 					w.Errorf("the next turn is served by %s, home is %s", got, home)
 				}
 			})
@@ -67,41 +66,31 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
-// stall answers with a status and the beginning of a body that never ends.
-func stall(status int) http.HandlerFunc {
-	return func(rw http.ResponseWriter, r *http.Request) {
-		rw.WriteHeader(status)
-		io.WriteString(rw, `{"type":"error",`)
-		http.NewResponseController(rw).Flush()
-		<-r.Context().Done()
-	}
-}
-
 // FO-5: a client that leaves during the long wait for a throttled account leaves nothing behind but that throttle.
 func TestClientLeavesALongWait(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
-		w.provider.Inject("a", sim.Throttled("40").Times(1))
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+		w.Provider.Inject("a", sim.Throttled("40").Times(1))
 		ctx, leave := context.WithCancel(w.Context())
-		answered := w.begin(ctx, "s", plainModel)
+		answered := w.Begin(ctx, "s", simtest.PlainModel)
 		time.Sleep(20 * time.Second)
 		leave()
 		<-answered
-		if calls := w.calls(0); len(calls) != 1 || w.last().End != observe.ClientGone || w.state("a").Cooldown != 20*time.Second {
-			w.Errorf("calls %v, record %+v, rests %v", calls, w.last(), w.state("a").Cooldown)
+		if calls := w.Calls(0); len(calls) != 1 || w.Last().End != observe.ClientGone || w.State("a").Cooldown != 20*time.Second {
+			w.Errorf("calls %v, record %+v, rests %v", calls, w.Last(), w.State("a").Cooldown)
 		}
 	})
 }
 
 // FO-6: nothing is sent to the client while shunt waits.
 func TestNothingIsSentDuringAWait(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf("[server]\nsse_keepalive_seconds = 2\n"), func(w *world) {
-		w.provider.Inject("a", sim.Throttled("40").Times(1))
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf("[server]\nsse_keepalive_seconds = 2\n"), func(w *world) {
+		w.Provider.Inject("a", sim.Throttled("40").Times(1))
 		var first time.Duration
 		began := time.Now()
 		ctx := httptrace.WithClientTrace(w.Context(), &httptrace.ClientTrace{GotFirstResponseByte: func() { first = time.Since(began) }})
-		r := w.post(ctx, sim.MessagesPath, "s", bodyFor(plainModel, true))
-		if r.status != 200 || r.err != nil || !waited(first, 40*time.Second) {
-			w.Errorf("%d %v, the first byte came after %v", r.status, r.err, first)
+		r := w.Post(ctx, sim.MessagesPath, "s", simtest.Body(simtest.PlainModel, true))
+		if r.Status != 200 || r.Err != nil || !simtest.Waited(first, 40*time.Second) {
+			w.Errorf("%d %v, the first byte came after %v", r.Status, r.Err, first)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // The rows of the long throttle, where accounts fail otherwise before the detour, on it and after it. The session's
@@ -45,14 +46,14 @@ func TestDetours(t *testing.T) {
 		{"reset once before it, all others fail", faults(sim.ResetConnection(), sim.Throttled("30"), sim.Overloaded(), sim.Overloaded()), 4, 429, -1, 0, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
-				home := w.mustServe("s", plainModel)
-				before := w.seen()
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
+				home := w.MustServe("s", simtest.PlainModel)
+				before := w.Seen()
 				for _, f := range c.faults {
-					w.provider.Inject("", f.Times(1))
+					w.Provider.Inject("", f.Times(1))
 				}
-				r := w.ask("s", plainModel, true)
-				calls := w.calls(before)
+				r := w.Request("s", simtest.PlainModel, true)
+				calls := w.Calls(before)
 				order := []string{}
 				for _, name := range calls {
 					if !slices.Contains(order, name) {
@@ -63,14 +64,14 @@ func TestDetours(t *testing.T) {
 				if c.by >= 0 && c.by < len(order) {
 					by = order[c.by]
 				}
-				if r.status != c.status || r.account != by || !waited(r.took, c.waited) || len(calls) != c.calls || order[0] != home {
-					w.Errorf("%d by %q after %v, calls %v", r.status, r.account, r.took, calls)
+				if r.Status != c.status || r.Account != by || !simtest.Waited(r.Took, c.waited) || len(calls) != c.calls || order[0] != home {
+					w.Errorf("%d by %q after %v, calls %v", r.Status, r.Account, r.Took, calls)
 				}
-				if moved := w.last().Move != nil; moved != c.moved {
-					w.Errorf("moved: %+v", w.last().Move)
+				if moved := w.Last().Move != nil; moved != c.moved {
+					w.Errorf("moved: %+v", w.Last().Move)
 				}
 				time.Sleep(6 * time.Minute)
-				if got := w.mustServe("s", plainModel); got != home {
+				if got := w.MustServe("s", simtest.PlainModel); got != home {
 					w.Errorf("afterwards served by %s, home is %s", got, home)
 				}
 			})
@@ -80,38 +81,38 @@ func TestDetours(t *testing.T) {
 
 // The last row of the long throttle: accounts that rest are no way out of it.
 func TestNoDetourToARestingAccount(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
-		home := w.mustServe("s", plainModel)
-		for w.state("a").Cooldown+w.state("b").Cooldown == 0 {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+		home := w.MustServe("s", simtest.PlainModel)
+		for w.State("a").Cooldown+w.State("b").Cooldown == 0 {
 			for _, name := range []string{"a", "b"} {
 				if name != home {
-					w.provider.Inject(name, sim.ServerError(500).Times(1))
+					w.Provider.Inject(name, sim.ServerError(500).Times(1))
 				}
 			}
-			w.ask("", plainModel, true)
+			w.Request("", simtest.PlainModel, true)
 		}
-		w.provider.Clear("a")
-		w.provider.Clear("b")
-		before := w.seen()
-		w.provider.Inject(home, sim.Throttled("20").Times(1))
-		r := w.ask("s", plainModel, true)
-		if calls := w.calls(before); r.status != 200 || r.account != home || !waited(r.took, 20*time.Second) || len(calls) != 2 {
-			w.Errorf("%d by %s after %v, calls %v", r.status, r.account, r.took, calls)
+		w.Provider.Clear("a")
+		w.Provider.Clear("b")
+		before := w.Seen()
+		w.Provider.Inject(home, sim.Throttled("20").Times(1))
+		r := w.Request("s", simtest.PlainModel, true)
+		if calls := w.Calls(before); r.Status != 200 || r.Account != home || !simtest.Waited(r.Took, 20*time.Second) || len(calls) != 2 {
+			w.Errorf("%d by %s after %v, calls %v", r.Status, r.Account, r.Took, calls)
 		}
 	})
 }
 
 // FO-0b, the rows of the long throttle: no wait for an account whose host has turned out to be down.
 func TestNoWaitForAHostThatIsDown(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
-		w.provider.Inject("", sim.Throttled("30").Times(1))
-		w.provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
-			w.upstream.Close()
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
+		w.Provider.Inject("", sim.Throttled("30").Times(1))
+		w.Provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
+			w.Upstream.Close()
 			panic(http.ErrAbortHandler)
 		}).Times(1))
-		r := w.ask("s", plainModel, true)
-		if r.status != 429 || r.took != 0 {
-			w.Errorf("%d after %v: %s", r.status, r.took, r.body)
+		r := w.Request("s", simtest.PlainModel, true)
+		if r.Status != 429 || r.Took != 0 {
+			w.Errorf("%d after %v: %s", r.Status, r.Took, r.Body)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -13,14 +12,8 @@ import (
 	"shunt/internal/dialect/messages"
 	"shunt/internal/family/claude"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
-
-// begin sends a request that ends when ctx does, and returns at once.
-func (w *world) begin(ctx context.Context, session, model string) <-chan reply {
-	answered := make(chan reply, 1)
-	go func() { answered <- w.post(ctx, sim.MessagesPath, session, bodyFor(model, true)) }()
-	return answered
-}
 
 // FO-1: retry-after may be a date; what it cannot be read from counts as absent.
 func TestRetryAfterForms(t *testing.T) {
@@ -39,16 +32,16 @@ func TestRetryAfterForms(t *testing.T) {
 		{"words", func() string { return "soon" }, time.Second, time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
-				home := w.mustServe("s", plainModel)
-				w.provider.Inject(home, sim.Throttled(c.value()).Times(1))
-				if r := w.ask("s", plainModel, true); r.status != 200 || r.account != home || !waited(r.took, c.waited) {
-					w.Errorf("throttle: %d by %s after %v", r.status, r.account, r.took)
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+				home := w.MustServe("s", simtest.PlainModel)
+				w.Provider.Inject(home, sim.Throttled(c.value()).Times(1))
+				if r := w.Request("s", simtest.PlainModel, true); r.Status != 200 || r.Account != home || !simtest.Waited(r.Took, c.waited) {
+					w.Errorf("throttle: %d by %s after %v", r.Status, r.Account, r.Took)
 				}
 				time.Sleep(time.Second - time.Duration(time.Now().Nanosecond())) // a date has whole seconds
-				w.provider.Inject(home, sim.Rejected(messages.FiveHour).RetryAfter(c.value()).Times(1))
-				if r := w.ask("s", plainModel, true); r.status != 200 || r.account == home || w.state(home).Cooldown != c.rests {
-					w.Errorf("rejection: %d by %s, rests %v", r.status, r.account, w.state(home).Cooldown)
+				w.Provider.Inject(home, sim.Rejected(messages.FiveHour).RetryAfter(c.value()).Times(1))
+				if r := w.Request("s", simtest.PlainModel, true); r.Status != 200 || r.Account == home || w.State(home).Cooldown != c.rests {
+					w.Errorf("rejection: %d by %s, rests %v", r.Status, r.Account, w.State(home).Cooldown)
 				}
 			})
 		})
@@ -57,22 +50,22 @@ func TestRetryAfterForms(t *testing.T) {
 
 // FO-2: a success clears the cooldowns that were set before it was asked for, and none that came after.
 func TestSuccessClearsWhatCameBefore(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
-		w.provider.Inject("a", sim.SlowHeaders(30*time.Second).Times(1))
-		slow := w.begin(w.Context(), "s", plainModel)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+		w.Provider.Inject("a", sim.SlowHeaders(30*time.Second).Times(1))
+		slow := w.Begin(w.Context(), "s", simtest.PlainModel)
 		time.Sleep(10 * time.Second)
-		w.provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter("600").Times(1))
-		if r := w.ask("s", plainModel, true); r.status != 429 {
-			w.Fatalf("%d", r.status)
+		w.Provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter("600").Times(1))
+		if r := w.Request("s", simtest.PlainModel, true); r.Status != 429 {
+			w.Fatalf("%d", r.Status)
 		}
-		if r := <-slow; r.status != 200 || r.err != nil {
-			w.Fatalf("%d %v", r.status, r.err)
+		if r := <-slow; r.Status != 200 || r.Err != nil {
+			w.Fatalf("%d %v", r.Status, r.Err)
 		}
-		if got := w.state("a").Cooldown; got != 580*time.Second {
+		if got := w.State("a").Cooldown; got != 580*time.Second {
 			w.Errorf("after a slow success it rests %v", got)
 		}
-		w.mustServe("s", plainModel)
-		if got := w.state("a").Cooldown; got != 0 {
+		w.MustServe("s", simtest.PlainModel)
+		if got := w.State("a").Cooldown; got != 0 {
 			w.Errorf("after a success that was asked for later it rests %v", got)
 		}
 	})
@@ -80,19 +73,19 @@ func TestSuccessClearsWhatCameBefore(t *testing.T) {
 
 // FO-2: only a Fable request's success says anything about the Fable week.
 func TestSuccessAndTheFableWeek(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
-		w.provider.Fill("a", messages.Fable, 1)
-		if r := w.ask("s", fableModel, true); r.status != 429 {
-			w.Fatalf("%d", r.status)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+		w.Provider.Fill("a", messages.Fable, 1)
+		if r := w.Request("s", simtest.FableModel, true); r.Status != 429 {
+			w.Fatalf("%d", r.Status)
 		}
 		time.Sleep(time.Second)
-		w.mustServe("s", plainModel)
-		if s := w.state("a"); s.Cooldown != 0 || s.In(claude.FableScope).Cooldown == 0 {
+		w.MustServe("s", simtest.PlainModel)
+		if s := w.State("a"); s.Cooldown != 0 || s.In(claude.FableScope).Cooldown == 0 {
 			w.Errorf("after another model's success: rests %v, for Fable %v", s.Cooldown, s.In(claude.FableScope).Cooldown)
 		}
-		w.provider.Fill("a", messages.Fable, 0.99)
-		w.mustServe("s", fableModel)
-		if s := w.state("a"); s.In(claude.FableScope).Cooldown != 0 {
+		w.Provider.Fill("a", messages.Fable, 0.99)
+		w.MustServe("s", simtest.FableModel)
+		if s := w.State("a"); s.In(claude.FableScope).Cooldown != 0 {
 			w.Errorf("after Fable's success it rests %v", s.In(claude.FableScope).Cooldown)
 		}
 	})
@@ -100,13 +93,13 @@ func TestSuccessAndTheFableWeek(t *testing.T) {
 
 // FO-3, FO-4: a short cooldown does not shorten a long one, and an answer about the request changes none.
 func TestCooldownsNeverShorten(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
-		w.provider.Inject("a", sim.Rejected(messages.SevenDay).RetryAfter("600").Times(1))
-		w.ask("s", plainModel, true)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+		w.Provider.Inject("a", sim.Rejected(messages.SevenDay).RetryAfter("600").Times(1))
+		w.Request("s", simtest.PlainModel, true)
 		for _, f := range []sim.Fault{sim.Overloaded(), sim.ServerError(500), sim.Failure(400, messages.TypeInvalidRequest, "no"), sim.ModelForbidden()} {
-			w.provider.Inject("a", f.Times(1))
-			w.ask("s", plainModel, true)
-			if got := w.state("a").Cooldown; got != 600*time.Second {
+			w.Provider.Inject("a", f.Times(1))
+			w.Request("s", simtest.PlainModel, true)
+			if got := w.State("a").Cooldown; got != 600*time.Second {
 				w.Errorf("rests %v", got)
 			}
 		}
@@ -117,37 +110,37 @@ func TestCooldownsNeverShorten(t *testing.T) {
 func TestQuotaCooldownsEndWithTheirWindow(t *testing.T) {
 	soon := sim.Window{ResetIn: 100 * time.Second}
 	inWorld(t, sim.Config{Accounts: []sim.Account{{Name: "a", FiveHour: soon}, {Name: "b"}}}, poolOf(""), func(w *world) {
-		w.provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter("3600").Times(1))
-		for w.state("a").Cooldown == 0 {
-			w.ask("", plainModel, true)
+		w.Provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter("3600").Times(1))
+		for w.State("a").Cooldown == 0 {
+			w.Request("", simtest.PlainModel, true)
 		}
-		if got := w.state("a").Cooldown; got != 100*time.Second {
+		if got := w.State("a").Cooldown; got != 100*time.Second {
 			w.Errorf("rests %v beyond the window", got)
 		}
 		time.Sleep(100 * time.Second)
-		if s := w.state("a"); s.Cooldown != 0 || s.NearQuota {
+		if s := w.State("a"); s.Cooldown != 0 || s.NearQuota {
 			w.Errorf("after the reset: rests %v, near %v", s.Cooldown, s.NearQuota)
 		}
 	})
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
 		reading := func(utilization float64) {
-			w.provider.Inject("a", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
+			w.Provider.Inject("a", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
 				var l messages.RateLimit
 				l.Windows[messages.FiveHour] = messages.WindowLimit{Utilization: utilization, HasUtilization: true}
 				l.WriteTo(rw.Header())
 				rw.WriteHeader(400)
 			}).Times(1))
 			time.Sleep(time.Second)
-			w.ask("s", plainModel, true)
+			w.Request("s", simtest.PlainModel, true)
 		}
-		w.provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter("600").Times(1))
-		w.ask("s", plainModel, true)
+		w.Provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter("600").Times(1))
+		w.Request("s", simtest.PlainModel, true)
 		reading(0.99)
-		if s := w.state("a"); s.Cooldown != 599*time.Second || !s.NearQuota {
+		if s := w.State("a"); s.Cooldown != 599*time.Second || !s.NearQuota {
 			w.Errorf("still full: rests %v, near %v", s.Cooldown, s.NearQuota)
 		}
 		reading(0.2)
-		if s := w.state("a"); s.Cooldown != 0 || s.NearQuota {
+		if s := w.State("a"); s.Cooldown != 0 || s.NearQuota {
 			w.Errorf("free again: rests %v, near %v", s.Cooldown, s.NearQuota)
 		}
 	})
@@ -156,75 +149,75 @@ func TestQuotaCooldownsEndWithTheirWindow(t *testing.T) {
 // FO-0, CHN-3b: the resend goes over a new connection also when others are idle: they die together.
 func TestResendTrustsNoIdleConnection(t *testing.T) {
 	resend := func(w *world) {
-		w.provider.Inject("", sim.SlowHeaders(time.Second).Times(4))
-		var side []<-chan reply
+		w.Provider.Inject("", sim.SlowHeaders(time.Second).Times(4))
+		var side []<-chan simtest.Reply
 		for range 4 {
-			side = append(side, w.begin(w.Context(), "s", plainModel))
+			side = append(side, w.Begin(w.Context(), "s", simtest.PlainModel))
 		}
 		for _, c := range side {
 			<-c
 		}
-		before := w.seen()
-		w.provider.Inject("", sim.ResetConnection().Times(1))
-		w.mustServe("s", plainModel)
+		before := w.Seen()
+		w.Provider.Inject("", sim.ResetConnection().Times(1))
+		w.MustServe("s", simtest.PlainModel)
 		old := map[string]bool{}
-		for _, r := range w.provider.Requests()[:before] {
+		for _, r := range w.Provider.Requests()[:before] {
 			old[r.Conn] = true
 		}
-		if again := w.provider.Requests()[before:]; len(old) != 4 || len(again) != 2 || !old[again[0].Conn] || old[again[1].Conn] {
+		if again := w.Provider.Requests()[before:]; len(old) != 4 || len(again) != 2 || !old[again[0].Conn] || old[again[1].Conn] {
 			w.Errorf("%d connections, then %d requests", len(old), len(again))
 		}
-		w.mustServe("s", plainModel)
-		if r := w.received(); old[r.Conn] {
+		w.MustServe("s", simtest.PlainModel)
+		if r := w.Received(); old[r.Conn] {
 			w.Error("an idle connection lived on")
 		}
 	}
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), resend)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), resend)
 	inWorld(t, paid, singleOf(apiKey), resend)
 }
 
 // FO-8: the last real response is relayed, also when failures without one follow it, and it keeps what it said.
 func TestLastRealResponse(t *testing.T) {
 	t.Run("before failures without a response", func(t *testing.T) {
-		inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
 			for _, f := range faults(sim.Overloaded(), sim.ResetConnection(), sim.ResetConnection()) {
-				w.provider.Inject("", f.Times(1))
+				w.Provider.Inject("", f.Times(1))
 			}
-			r := w.ask("s", plainModel, true)
-			if r.status != 529 || r.account != "" || r.header.Get("Retry-After") != "3600" || r.header.Get("X-Gateway-Upstream") != "anthropic" || !strings.Contains(r.body, "Overloaded") {
-				w.Errorf("%d by %q, %v: %s", r.status, r.account, r.header, r.body)
+			r := w.Request("s", simtest.PlainModel, true)
+			if r.Status != 529 || r.Account != "" || r.Header.Get("Retry-After") != "3600" || r.Header.Get("X-Gateway-Upstream") != "anthropic" || !strings.Contains(r.Body, "Overloaded") {
+				w.Errorf("%d by %q, %v: %s", r.Status, r.Account, r.Header, r.Body)
 			}
 			var reasons []string
-			for _, rotation := range w.last().Rotations {
+			for _, rotation := range w.Last().Rotations {
 				reasons = append(reasons, rotation.Reason)
 			}
-			if !slices.Equal(reasons, []string{"overloaded", "unreachable"}) || w.last().Attempts != 3 {
-				w.Errorf("record %+v", w.last())
+			if !slices.Equal(reasons, []string{"overloaded", "unreachable"}) || w.Last().Attempts != 3 {
+				w.Errorf("record %+v", w.Last())
 			}
 		})
 	})
 	t.Run("compressed", func(t *testing.T) {
-		inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
-			w.provider.Inject("", sim.ServerError(503).Encoded("br").RetryAfter("9"))
-			r := w.ask("s", plainModel, false)
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+			w.Provider.Inject("", sim.ServerError(503).Encoded("br").RetryAfter("9"))
+			r := w.Request("s", simtest.PlainModel, false)
 			var apiErr *sim.APIError
-			if r.status != 503 || r.header.Get("Content-Encoding") != "br" || r.header.Get("Retry-After") != "9" || !errors.As(r.err, &apiErr) || apiErr.Message != "Internal server error" {
-				w.Errorf("%d %v: %v", r.status, r.header, r.err)
+			if r.Status != 503 || r.Header.Get("Content-Encoding") != "br" || r.Header.Get("Retry-After") != "9" || !errors.As(r.Err, &apiErr) || apiErr.Message != "Internal server error" {
+				w.Errorf("%d %v: %v", r.Status, r.Header, r.Err)
 			}
 		})
 	})
 	t.Run("large", func(t *testing.T) {
 		const mebibyte = 1 << 20
-		inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
-			w.provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+			w.Provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
 				rw.Header().Set("X-Said", "yes")
 				rw.Header().Set("X-Shunt-Account", "forged")
 				rw.WriteHeader(500)
 				io.WriteString(rw, "{"+strings.Repeat("0123456789abcdef", 3*mebibyte/16))
 			}))
-			got := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, false))
-			if got.status != 500 || got.err != nil || len(got.body) != mebibyte || got.header.Get("X-Said") != "yes" || got.header["X-Shunt-Account"] != nil {
-				w.Errorf("%d, %v, %d bytes, %v", got.status, got.err, len(got.body), got.header)
+			got := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, false))
+			if got.Status != 500 || got.Err != nil || len(got.Body) != mebibyte || got.Header.Get("X-Said") != "yes" || got.Header["X-Shunt-Account"] != nil {
+				w.Errorf("%d, %v, %d bytes, %v", got.Status, got.Err, len(got.Body), got.Header)
 			}
 		})
 	})
@@ -260,19 +253,19 @@ func TestPoolOfOne(t *testing.T) {
 		{"400", faults(sim.Failure(400, messages.TypeInvalidRequest, "no")), 400, "a", 1, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
 				for _, f := range c.faults {
-					w.provider.Inject("a", f.Times(1))
+					w.Provider.Inject("a", f.Times(1))
 				}
-				r := w.ask("s", plainModel, true)
-				if r.status != c.status || r.account != c.by || len(w.calls(0)) != c.calls || !waited(r.took, c.waited) {
-					w.Errorf("%d by %q, %d calls, after %v", r.status, r.account, len(w.calls(0)), r.took)
+				r := w.Request("s", simtest.PlainModel, true)
+				if r.Status != c.status || r.Account != c.by || len(w.Calls(0)) != c.calls || !simtest.Waited(r.Took, c.waited) {
+					w.Errorf("%d by %q, %d calls, after %v", r.Status, r.Account, len(w.Calls(0)), r.Took)
 				}
-				if got := w.state("a").Cooldown; got != c.rests {
+				if got := w.State("a").Cooldown; got != c.rests {
 					w.Errorf("rests %v", got)
 				}
 				// SEL-11: it is tried again, whatever happened.
-				w.mustServe("s", plainModel)
+				w.MustServe("s", simtest.PlainModel)
 			})
 		})
 	}
@@ -282,26 +275,26 @@ func TestPoolOfOne(t *testing.T) {
 func TestFableCooldown(t *testing.T) {
 	week := sim.Window{ResetIn: 90 * time.Minute}
 	inWorld(t, sim.Config{Accounts: []sim.Account{{Name: "a", Fable: week}, {Name: "b", Fable: week}}}, poolOf(""), func(w *world) {
-		home := w.mustServe("s", fableModel)
-		w.provider.Fill(home, messages.Fable, 1)
-		other := w.mustServe("s", fableModel)
-		before := w.seen()
-		if got := w.mustServe("s", plainModel); other == home || got != home {
+		home := w.MustServe("s", simtest.FableModel)
+		w.Provider.Fill(home, messages.Fable, 1)
+		other := w.MustServe("s", simtest.FableModel)
+		before := w.Seen()
+		if got := w.MustServe("s", simtest.PlainModel); other == home || got != home {
 			w.Errorf("Fable by %s, another model by %s, home is %s", other, got, home)
 		}
-		if got := w.mustServe("s", "claude-FABLE-9"); got != other {
+		if got := w.MustServe("s", "claude-FABLE-9"); got != other {
 			w.Errorf("Fable in capitals by %s", got)
 		}
-		if calls := w.calls(before); len(calls) != 2 {
+		if calls := w.Calls(before); len(calls) != 2 {
 			w.Errorf("calls %v", calls) // nobody was asked in vain
 		}
 		// The window's own status says so too, when the cooldown is over.
 		time.Sleep(70 * time.Minute)
-		if got, s := w.mustServe("s", fableModel), w.state(home); got != other || s.In(claude.FableScope).Cooldown != 0 {
+		if got, s := w.MustServe("s", simtest.FableModel), w.State(home); got != other || s.In(claude.FableScope).Cooldown != 0 {
 			w.Errorf("after the cooldown Fable by %s, %s rests %v", got, home, s.In(claude.FableScope).Cooldown)
 		}
 		time.Sleep(25 * time.Minute)
-		if got := w.mustServe("s", fableModel); got != home {
+		if got := w.MustServe("s", simtest.FableModel); got != home {
 			w.Errorf("after the week Fable by %s, home is %s", got, home)
 		}
 	})
@@ -317,24 +310,24 @@ func TestEmptyPools(t *testing.T) {
 		{"no account", poolOf(""), 0, []string{"'anthropic'", "no account", "`shunt login claude --name NAME`"}},
 		{"all disabled", poolOf("[[providers.anthropic.accounts]]\nname = \"a\"\ndisabled = true\n[[providers.anthropic.accounts]]\nname = \"b\"\ndisabled = true\n"), 2, []string{"'anthropic'", "disabled = true", "configuration"}},
 	} {
-		inWorld(t, sim.Config{Accounts: accountsOf(c.accounts)}, c.toml, func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(c.accounts)}, c.toml, func(w *world) {
 			for _, path := range []string{sim.MessagesPath, sim.CountTokensPath} {
-				got := w.send(path, minimal, bodyFor(plainModel, true))
-				kind, message, _ := messages.ParseError([]byte(got.body))
-				if got.status != 503 || kind != messages.TypeAPI || got.header.Get("X-Should-Retry") != "false" {
-					w.Errorf("%s: %d %v %s", c.name, got.status, got.header, got.body)
+				got := w.Send(path, simtest.Minimal, simtest.Body(simtest.PlainModel, true))
+				kind, message, _ := messages.ParseError([]byte(got.Body))
+				if got.Status != 503 || kind != messages.TypeAPI || got.Header.Get("X-Should-Retry") != "false" {
+					w.Errorf("%s: %d %v %s", c.name, got.Status, got.Header, got.Body)
 				}
 				for _, word := range c.words {
 					if !strings.Contains(message, word) {
 						w.Errorf("%s: %q does not say %q", c.name, message, word)
 					}
 				}
-				if got.header["X-Shunt-Account"] != nil || strings.Contains(message, w.store) {
-					w.Errorf("%s: %v %s", c.name, got.header, message)
+				if got.Header["X-Shunt-Account"] != nil || strings.Contains(message, w.Store) {
+					w.Errorf("%s: %v %s", c.name, got.Header, message)
 				}
 			}
-			if w.seen() != 0 {
-				w.Errorf("%s: %d calls", c.name, w.seen())
+			if w.Seen() != 0 {
+				w.Errorf("%s: %d calls", c.name, w.Seen())
 			}
 		})
 	}

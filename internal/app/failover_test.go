@@ -11,6 +11,7 @@ import (
 	"shunt/internal/dialect/messages"
 	"shunt/internal/family/claude"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // garbage answers with what is no HTTP, and keeps the connection.
@@ -39,7 +40,7 @@ func TestFailoverTable(t *testing.T) {
 		waited time.Duration
 	}{
 		{name: "2xx", by: same},
-		{name: "Fable week, Fable request", model: fableModel, faults: faults(sim.Rejected(messages.Fable).RetryAfter("90")), by: other, fable: 90 * time.Second},
+		{name: "Fable week, Fable request", model: simtest.FableModel, faults: faults(sim.Rejected(messages.Fable).RetryAfter("90")), by: other, fable: 90 * time.Second},
 		{name: "Fable week, other request", faults: faults(sim.Rejected(messages.Fable).RetryAfter("90")), by: other, rests: 90 * time.Second},
 		{name: "5h", faults: faults(sim.Rejected(messages.FiveHour).RetryAfter("90")), by: other, rests: 90 * time.Second},
 		{name: "7d, no retry-after", faults: faults(sim.Rejected(messages.SevenDay).RetryAfter("")), by: other, rests: 60 * time.Second},
@@ -77,18 +78,18 @@ func TestFailoverTable(t *testing.T) {
 		{name: "FO-11: rate limit stream", faults: faults(sim.ErrorStream(messages.TypeRateLimit)), by: same, waited: time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
 				model := c.model
 				if model == "" {
-					model = plainModel
+					model = simtest.PlainModel
 				}
-				home := w.mustServe("s", model)
+				home := w.MustServe("s", model)
 				for _, f := range c.faults {
-					w.provider.Inject(home, f.Times(1))
+					w.Provider.Inject(home, f.Times(1))
 				}
-				before := w.seen()
-				r := w.ask("s", model, true)
-				calls := w.calls(before)
+				before := w.Seen()
+				r := w.Request("s", model, true)
+				calls := w.Calls(before)
 
 				switch c.by {
 				case "":
@@ -96,29 +97,29 @@ func TestFailoverTable(t *testing.T) {
 					if c.status == http.StatusGatewayTimeout { // shunt's own
 						by = ""
 					}
-					if r.status != c.status || r.account != by {
-						t.Errorf("status %d by %q, want %d by %q", r.status, r.account, c.status, by)
+					if r.Status != c.status || r.Account != by {
+						t.Errorf("status %d by %q, want %d by %q", r.Status, r.Account, c.status, by)
 					}
 				case same:
-					if r.status != 200 || r.err != nil || r.account != home {
-						t.Errorf("status %d by %q (%v), want 200 by %q", r.status, r.account, r.err, home)
+					if r.Status != 200 || r.Err != nil || r.Account != home {
+						t.Errorf("status %d by %q (%v), want 200 by %q", r.Status, r.Account, r.Err, home)
 					}
 				case other:
-					if r.status != 200 || r.err != nil || r.account == home {
-						t.Errorf("status %d by %q (%v), want 200 by another than %q", r.status, r.account, r.err, home)
+					if r.Status != 200 || r.Err != nil || r.Account == home {
+						t.Errorf("status %d by %q (%v), want 200 by another than %q", r.Status, r.Account, r.Err, home)
 					}
 				}
 				want := slices.Repeat([]string{home}, len(c.faults))
 				if c.by != "" {
-					want = append(want, r.account)
+					want = append(want, r.Account)
 				}
 				if !slices.Equal(calls, want) {
 					t.Errorf("calls %v, want %v", calls, want)
 				}
-				if !waited(r.took, c.waited) {
-					t.Errorf("took %v, want %v", r.took, c.waited)
+				if !simtest.Waited(r.Took, c.waited) {
+					t.Errorf("took %v, want %v", r.Took, c.waited)
 				}
-				s := w.state(home)
+				s := w.State(home)
 				if s.Cooldown != c.rests {
 					t.Errorf("rests %v, want %v", s.Cooldown, c.rests)
 				}
@@ -134,64 +135,64 @@ func faults(list ...sim.Fault) []sim.Fault { return list }
 
 // FO-8: when every account has failed, the client gets the last real answer as it was, under nobody's name.
 func TestExhaustedPoolRelaysTheLastAnswer(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
-		w.provider.Inject("", sim.ServerError(500))
-		before := w.seen()
-		r := w.ask("s", plainModel, true)
-		if r.status != 500 || r.account != "" || !strings.Contains(r.body, "Internal server error") {
-			t.Errorf("%d by %q: %s", r.status, r.account, r.body)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
+		w.Provider.Inject("", sim.ServerError(500))
+		before := w.Seen()
+		r := w.Request("s", simtest.PlainModel, true)
+		if r.Status != 500 || r.Account != "" || !strings.Contains(r.Body, "Internal server error") {
+			t.Errorf("%d by %q: %s", r.Status, r.Account, r.Body)
 		}
-		if calls := w.calls(before); len(calls) != 2 { // FO-0a
+		if calls := w.Calls(before); len(calls) != 2 { // FO-0a
 			t.Errorf("calls %v", calls)
 		}
-		if got := w.last(); len(got.Rotations) != 2 || got.Attempts != 2 || got.Status != 500 {
+		if got := w.Last(); len(got.Rotations) != 2 || got.Attempts != 2 || got.Status != 500 {
 			t.Errorf("record %+v", got)
 		}
 		// SEL-11: cooled accounts are still tried.
-		w.provider.Clear("")
-		w.mustServe("s", plainModel)
+		w.Provider.Clear("")
+		w.MustServe("s", simtest.PlainModel)
 	})
 }
 
 // FO-8: without any response, the failure is shunt's own and says how many accounts were tried.
 func TestExhaustedPoolWithoutAResponse(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
-		w.provider.Inject("", sim.ResetConnection())
-		r := w.ask("", plainModel, false)
-		if r.status != http.StatusBadGateway || !strings.Contains(r.body, `"api_error"`) || !strings.Contains(r.body, "2 tried") {
-			t.Errorf("%d: %s", r.status, r.body)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
+		w.Provider.Inject("", sim.ResetConnection())
+		r := w.Request("", simtest.PlainModel, false)
+		if r.Status != http.StatusBadGateway || !strings.Contains(r.Body, `"api_error"`) || !strings.Contains(r.Body, "2 tried") {
+			t.Errorf("%d: %s", r.Status, r.Body)
 		}
 	})
 }
 
 // FO-11: when every stream begins with a refusal, the last one is relayed as it came.
 func TestExhaustedPoolOfErrorStreams(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
-		w.provider.Inject("", sim.ErrorStream(messages.TypeOverloaded))
-		r := w.ask("s", plainModel, true)
-		if r.status != 200 || r.account != "" || !strings.Contains(r.body, "overloaded_error") || r.header.Get("Content-Type") != "text/event-stream; charset=utf-8" && r.header.Get("Content-Type") != "text/event-stream" {
-			t.Errorf("%d by %q, %v: %q", r.status, r.account, r.header, r.body)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+		w.Provider.Inject("", sim.ErrorStream(messages.TypeOverloaded))
+		r := w.Request("s", simtest.PlainModel, true)
+		if r.Status != 200 || r.Account != "" || !strings.Contains(r.Body, "overloaded_error") || r.Header.Get("Content-Type") != "text/event-stream; charset=utf-8" && r.Header.Get("Content-Type") != "text/event-stream" {
+			t.Errorf("%d by %q, %v: %q", r.Status, r.Account, r.Header, r.Body)
 		}
 	})
 }
 
 // FO-0b: a host that cannot be reached is not every account's fault: two are enough to know.
 func TestHostDown(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(5)}, poolOf(""), func(w *world) {
-		w.mustServe("s", plainModel)
-		w.upstream.Close()
-		dials := w.upstream.Dials()
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(5)}, poolOf(""), func(w *world) {
+		w.MustServe("s", simtest.PlainModel)
+		w.Upstream.Close()
+		dials := w.Upstream.Dials()
 		// The kept connection is still alive; take it away first.
-		w.provider.Inject("", sim.ResetConnection())
-		r := w.ask("s", plainModel, true)
-		if r.status != http.StatusBadGateway || !strings.Contains(r.body, "cannot be reached") {
-			t.Errorf("%d: %s", r.status, r.body)
+		w.Provider.Inject("", sim.ResetConnection())
+		r := w.Request("s", simtest.PlainModel, true)
+		if r.Status != http.StatusBadGateway || !strings.Contains(r.Body, "cannot be reached") {
+			t.Errorf("%d: %s", r.Status, r.Body)
 		}
-		if got := w.upstream.Dials() - dials; got > 4 {
+		if got := w.Upstream.Dials() - dials; got > 4 {
 			t.Errorf("%d dials", got)
 		}
 		cooled := 0
-		for _, s := range w.app.Pool("anthropic") {
+		for _, s := range w.App.Pool("anthropic") {
 			if s.Cooldown > 0 {
 				cooled++
 				if s.Cooldown > 5*time.Second {
@@ -207,12 +208,12 @@ func TestHostDown(t *testing.T) {
 
 // FO-0: the resend after a broken connection goes over a new one.
 func TestResendDialsAnew(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
-		w.mustServe("s", plainModel)
-		w.provider.Inject("a", sim.ResetConnection().Times(1))
-		before := w.seen()
-		w.mustServe("s", plainModel)
-		r := w.provider.Requests()[before:]
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+		w.MustServe("s", simtest.PlainModel)
+		w.Provider.Inject("a", sim.ResetConnection().Times(1))
+		before := w.Seen()
+		w.MustServe("s", simtest.PlainModel)
+		r := w.Provider.Requests()[before:]
 		if len(r) != 2 || r[0].Conn == r[1].Conn {
 			t.Errorf("%d requests", len(r))
 		}
@@ -224,21 +225,21 @@ func TestResendDialsAnew(t *testing.T) {
 
 // The table, last row of the throttles: a long throttle detours one request and moves no session.
 func TestLongThrottleIsADetour(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
-		home := w.mustServe("s", plainModel)
-		w.provider.Inject(home, sim.Throttled("30").Times(1))
-		if r := w.ask("s", plainModel, true); r.account == home || r.status != 200 {
-			t.Fatalf("%d by %s", r.status, r.account)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+		home := w.MustServe("s", simtest.PlainModel)
+		w.Provider.Inject(home, sim.Throttled("30").Times(1))
+		if r := w.Request("s", simtest.PlainModel, true); r.Account == home || r.Status != 200 {
+			t.Fatalf("%d by %s", r.Status, r.Account)
 		}
-		if w.last().Move != nil {
-			t.Errorf("a detour moved the session: %+v", w.last().Move)
+		if w.Last().Move != nil {
+			t.Errorf("a detour moved the session: %+v", w.Last().Move)
 		}
 		time.Sleep(31 * time.Second)
-		if got := w.mustServe("s", plainModel); got != home {
+		if got := w.MustServe("s", simtest.PlainModel); got != home {
 			t.Errorf("served by %s, home is %s", got, home)
 		}
-		if w.last().Move != nil {
-			t.Errorf("the way back from a detour is a move: %+v", w.last().Move)
+		if w.Last().Move != nil {
+			t.Errorf("the way back from a detour is a move: %+v", w.Last().Move)
 		}
 	})
 }
@@ -246,14 +247,14 @@ func TestLongThrottleIsADetour(t *testing.T) {
 // The same: where there too is a throttle, it is relayed; where no other account is available, the wait is waited out if
 // it is bearable, and relayed at once if not.
 func TestLongThrottleWithoutAWayOut(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
-		home := w.mustServe("s", plainModel)
-		w.provider.Inject("", sim.Throttled("30").Times(2))
-		r := w.ask("s", plainModel, true)
-		if r.status != 429 || r.account == home || r.account == "" || r.took != 0 {
-			t.Errorf("%d by %q after %v", r.status, r.account, r.took)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+		home := w.MustServe("s", simtest.PlainModel)
+		w.Provider.Inject("", sim.Throttled("30").Times(2))
+		r := w.Request("s", simtest.PlainModel, true)
+		if r.Status != 429 || r.Account == home || r.Account == "" || r.Took != 0 {
+			t.Errorf("%d by %q after %v", r.Status, r.Account, r.Took)
 		}
-		for _, s := range w.app.Pool("anthropic") {
+		for _, s := range w.App.Pool("anthropic") {
 			if s.Cooldown != 30*time.Second {
 				t.Errorf("%s rests %v", s.Name, s.Cooldown)
 			}
@@ -263,11 +264,11 @@ func TestLongThrottleWithoutAWayOut(t *testing.T) {
 		status int
 		took   time.Duration
 	}{"60": {200, 60 * time.Second}, "61": {429, 0}} {
-		inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
-			w.provider.Inject("a", sim.Throttled(wait).Times(1))
-			r := w.ask("s", plainModel, true)
-			if r.status != want.status || !waited(r.took, want.took) || r.account != "a" {
-				t.Errorf("retry-after %s: %d by %q after %v", wait, r.status, r.account, r.took)
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+			w.Provider.Inject("a", sim.Throttled(wait).Times(1))
+			r := w.Request("s", simtest.PlainModel, true)
+			if r.Status != want.status || !simtest.Waited(r.Took, want.took) || r.Account != "a" {
+				t.Errorf("retry-after %s: %d by %q after %v", wait, r.Status, r.Account, r.Took)
 			}
 		})
 	}
@@ -275,17 +276,17 @@ func TestLongThrottleWithoutAWayOut(t *testing.T) {
 
 // A 401 without a way to refresh rests the account at once.
 func TestUnauthorizedSetupToken(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
 		for _, name := range []string{"a", "b"} {
-			w.write(name, []byte(`{"claudeAiOauth":{"accessToken":"`+w.provider.SetupToken(name)+`","expiresAt":4102444800000,"shuntCredentialKind":"setup_token"},"shuntAccountUuid":"`+w.provider.UUID(name)+`"}`))
+			w.Put(name, []byte(`{"claudeAiOauth":{"accessToken":"`+w.Provider.SetupToken(name)+`","expiresAt":4102444800000,"shuntCredentialKind":"setup_token"},"shuntAccountUuid":"`+w.Provider.UUID(name)+`"}`))
 		}
 		time.Sleep(3 * time.Second)
-		home := w.mustServe("s", plainModel)
-		w.provider.Inject(home, sim.Unauthorized().Times(1))
-		before := w.seen()
-		r := w.ask("s", plainModel, true)
-		if r.status != 200 || r.account == home || len(w.calls(before)) != 2 || w.state(home).Cooldown != 300*time.Second {
-			t.Errorf("%d by %q, calls %v, rests %v", r.status, r.account, w.calls(before), w.state(home).Cooldown)
+		home := w.MustServe("s", simtest.PlainModel)
+		w.Provider.Inject(home, sim.Unauthorized().Times(1))
+		before := w.Seen()
+		r := w.Request("s", simtest.PlainModel, true)
+		if r.Status != 200 || r.Account == home || len(w.Calls(before)) != 2 || w.State(home).Cooldown != 300*time.Second {
+			t.Errorf("%d by %q, calls %v, rests %v", r.Status, r.Account, w.Calls(before), w.State(home).Cooldown)
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // hangUp has the provider say something that is not a whole head and then close the connection.
@@ -40,10 +41,10 @@ func TestRequestThatMayBeRunning(t *testing.T) {
 		{"529", sim.Overloaded(), []string{"a", "b"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: accountsOf(10)}, poolOf(""), func(w *world) {
-				w.provider.Inject("", c.fault)
-				w.ask("", plainModel, true)
-				if calls := w.calls(0); !slices.Equal(calls, c.calls) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(10)}, poolOf(""), func(w *world) {
+				w.Provider.Inject("", c.fault)
+				w.Request("", simtest.PlainModel, true)
+				if calls := w.Calls(0); !slices.Equal(calls, c.calls) {
 					w.Errorf("calls %v, want %v", calls, c.calls)
 				}
 			})
@@ -58,10 +59,10 @@ func TestSingleRequestThatMayBeRunning(t *testing.T) {
 		2: sim.ResetConnection(),
 	} {
 		inWorld(t, paid, singleOf(apiKey), func(w *world) {
-			w.provider.Inject("", fault)
-			r := w.ask("", plainModel, true)
-			if got := len(w.provider.Requests()); r.status != 502 || got != calls {
-				w.Errorf("%d after %d requests, want 502 after %d", r.status, got, calls)
+			w.Provider.Inject("", fault)
+			r := w.Request("", simtest.PlainModel, true)
+			if got := len(w.Provider.Requests()); r.Status != 502 || got != calls {
+				w.Errorf("%d after %d requests, want 502 after %d", r.Status, got, calls)
 			}
 		})
 	}
@@ -73,30 +74,30 @@ func TestOneBadRequest(t *testing.T) {
 		"reset": sim.ResetConnection(), "500": sim.ServerError(500), "half a head": hangUp("HTTP/1.1 200 OK\r\n"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: accountsOf(10)}, poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(10)}, poolOf(""), func(w *world) {
 				homes := map[string]string{}
 				for i := range 40 {
 					s := fmt.Sprint("s-", i)
-					homes[s] = w.mustServe(s, plainModel)
+					homes[s] = w.MustServe(s, simtest.PlainModel)
 				}
-				w.provider.Inject("", fault.Model("poison"))
+				w.Provider.Inject("", fault.Model("poison"))
 				for range 5 { // its client tries again, and again
-					before := w.seen()
-					w.ask("bad", "claude-poison", true)
-					accounts := w.calls(before)
+					before := w.Seen()
+					w.Request("bad", "claude-poison", true)
+					accounts := w.Calls(before)
 					slices.Sort(accounts)
 					if accounts = slices.Compact(accounts); len(accounts) > 2 {
 						w.Errorf("tried %v", accounts)
 					}
 				}
 				for s, home := range homes {
-					if by := w.mustServe(s, plainModel); by != home && w.state(home).Cooldown == 0 {
+					if by := w.MustServe(s, simtest.PlainModel); by != home && w.State(home).Cooldown == 0 {
 						w.Errorf("%s is served by %s, its home %s is free", s, by, home)
 					}
 				}
 				time.Sleep(31 * time.Second)
 				for s, home := range homes {
-					w.wants(s, w.mustServe(s, plainModel), home)
+					w.Want(s, w.MustServe(s, simtest.PlainModel), home)
 				}
 			})
 		})
@@ -106,50 +107,50 @@ func TestOneBadRequest(t *testing.T) {
 // FO-0c: an account that alone fails a request cools down for 30 s, and so does one that fails two in a row; where a second
 // account fails the same request, it is 2 s for both.
 func TestWhoIsAtFault(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
-		w.provider.Inject("a", sim.ServerError(500).Times(1))
-		w.ask("", plainModel, true)
-		w.wants("another account served it", w.state("a").Cooldown, 30*time.Second)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
+		w.Provider.Inject("a", sim.ServerError(500).Times(1))
+		w.Request("", simtest.PlainModel, true)
+		w.Want("another account served it", w.State("a").Cooldown, 30*time.Second)
 	})
-	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
-		w.provider.Inject("", sim.ServerError(500).Times(2))
-		w.ask("", plainModel, true)
-		w.wants("both failed: a", w.state("a").Cooldown, 2*time.Second)
-		w.wants("both failed: b", w.state("b").Cooldown, 2*time.Second)
-		w.wants("both failed: c", w.state("c").Cooldown, time.Duration(0))
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
+		w.Provider.Inject("", sim.ServerError(500).Times(2))
+		w.Request("", simtest.PlainModel, true)
+		w.Want("both failed: a", w.State("a").Cooldown, 2*time.Second)
+		w.Want("both failed: b", w.State("b").Cooldown, 2*time.Second)
+		w.Want("both failed: c", w.State("c").Cooldown, time.Duration(0))
 	})
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
-		w.provider.Inject("a", sim.ServerError(500).Times(2))
-		w.ask("", plainModel, true)
-		w.wants("the only account", w.state("a").Cooldown, 2*time.Second)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+		w.Provider.Inject("a", sim.ServerError(500).Times(2))
+		w.Request("", simtest.PlainModel, true)
+		w.Want("the only account", w.State("a").Cooldown, 2*time.Second)
 		time.Sleep(3 * time.Second)
-		w.ask("", plainModel, true)
-		w.wants("twice in a row", w.state("a").Cooldown, 30*time.Second)
+		w.Request("", simtest.PlainModel, true)
+		w.Want("twice in a row", w.State("a").Cooldown, 30*time.Second)
 	})
 }
 
 // The table: a 401 about the request gets one other account, and costs no account anything.
 func TestUnauthorizedRequest(t *testing.T) {
 	refused := sim.Failure(http.StatusUnauthorized, messages.TypeInvalidRequest, "this beta needs another plan")
-	inWorld(t, sim.Config{Accounts: accountsOf(4)}, poolOf(""), func(w *world) {
-		w.provider.Inject("", refused)
-		r := w.ask("", plainModel, true)
-		if calls := w.calls(0); r.status != 401 || !strings.Contains(r.body, "another plan") || !slices.Equal(calls, []string{"a", "b"}) {
-			w.Errorf("%d, calls %v: %s", r.status, calls, r.body)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(4)}, poolOf(""), func(w *world) {
+		w.Provider.Inject("", refused)
+		r := w.Request("", simtest.PlainModel, true)
+		if calls := w.Calls(0); r.Status != 401 || !strings.Contains(r.Body, "another plan") || !slices.Equal(calls, []string{"a", "b"}) {
+			w.Errorf("%d, calls %v: %s", r.Status, calls, r.Body)
 		}
-		for _, s := range w.app.Pool("anthropic") {
-			w.wants(s.Name+" cools down for", s.Cooldown, time.Duration(0))
+		for _, s := range w.App.Pool("anthropic") {
+			w.Want(s.Name+" cools down for", s.Cooldown, time.Duration(0))
 		}
-		w.wants("refreshes", len(w.refreshes()), 0)
+		w.Want("refreshes", len(w.Refreshes()), 0)
 
-		w.provider.Clear("")
-		w.provider.Inject("a", refused)
-		w.provider.Inject("b", refused)
-		w.provider.Inject("c", refused)
+		w.Provider.Clear("")
+		w.Provider.Inject("a", refused)
+		w.Provider.Inject("b", refused)
+		w.Provider.Inject("c", refused)
 		for range 4 {
-			w.ask("", plainModel, true)
+			w.Request("", simtest.PlainModel, true)
 		}
-		w.wants("a cools down for", w.state("a").Cooldown, time.Duration(0))
+		w.Want("a cools down for", w.State("a").Cooldown, time.Duration(0))
 	})
 }
 
@@ -169,18 +170,18 @@ func TestChallengePage(t *testing.T) {
 		"502, cloudflare": page(502, "Server", "cloudflare"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
-				w.provider.Inject("a", fault.Times(1))
-				r := w.ask("", plainModel, true)
-				if r.status != 200 || r.account != "b" || w.state("a").Cooldown != 30*time.Second {
-					w.Errorf("%d by %q, a cools down for %v", r.status, r.account, w.state("a").Cooldown)
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
+				w.Provider.Inject("a", fault.Times(1))
+				r := w.Request("", simtest.PlainModel, true)
+				if r.Status != 200 || r.Account != "b" || w.State("a").Cooldown != 30*time.Second {
+					w.Errorf("%d by %q, a cools down for %v", r.Status, r.Account, w.State("a").Cooldown)
 				}
-				w.provider.Inject("", fault)
-				r = w.ask("", plainModel, true)
-				if r.status != 502 || strings.Contains(r.body, "<") || !strings.Contains(r.body, "web page") {
-					w.Errorf("%d: %s", r.status, r.body)
+				w.Provider.Inject("", fault)
+				r = w.Request("", simtest.PlainModel, true)
+				if r.Status != 502 || strings.Contains(r.Body, "<") || !strings.Contains(r.Body, "web page") {
+					w.Errorf("%d: %s", r.Status, r.Body)
 				}
-				w.wants("needs a login", w.conditions(), "")
+				w.Want("needs a login", w.Conditions(), "")
 			})
 		})
 	}
@@ -188,15 +189,15 @@ func TestChallengePage(t *testing.T) {
 
 // FO-6: a wait for a throttled account ends when another one is available, which then gets the request.
 func TestWaitEndsWhenAnotherRecovers(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
-		session := w.sessionAt("a")
-		w.provider.Inject("b", sim.Overloaded().Times(1)) // 5 s
-		w.mustServe(w.other(session, "b"), plainModel)
-		w.provider.Inject("a", sim.Throttled("60").Times(1))
-		r := w.ask(session, plainModel, true)
-		if r.status != 200 || r.account != "b" || r.took != 5*time.Second {
-			w.Errorf("%d by %q after %v", r.status, r.account, r.took)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+		session := w.SessionAt("a")
+		w.Provider.Inject("b", sim.Overloaded().Times(1)) // 5 s
+		w.MustServe(w.OtherSession(session, "b"), simtest.PlainModel)
+		w.Provider.Inject("a", sim.Throttled("60").Times(1))
+		r := w.Request(session, simtest.PlainModel, true)
+		if r.Status != 200 || r.Account != "b" || r.Took != 5*time.Second {
+			w.Errorf("%d by %q after %v", r.Status, r.Account, r.Took)
 		}
-		w.wants("moved", w.last().Move == nil, true)
+		w.Want("moved", w.Last().Move == nil, true)
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // FO-8, FO-8b, ERR-2b: of the responses that a request collected, the client gets the most informative one; a rejection
@@ -33,17 +34,17 @@ func TestMostInformativeResponse(t *testing.T) {
 		{"401 and 403 alone", faults(sim.Unauthorized()), faults(sim.CredentialForbidden()), faults(sim.Unauthorized()), 502, "", "refuses the credential of account 'a' (and of 2 more): `shunt login claude --name a`"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
 				for account, list := range map[string][]sim.Fault{"a": c.a, "b": c.b, "c": c.c} {
 					for _, f := range list {
-						w.provider.Inject(account, f)
+						w.Provider.Inject(account, f)
 					}
 				}
-				r := w.ask("", plainModel, true) // the first account's turn
-				if r.status != c.status || r.header.Get("Retry-After") != c.retryAfter || !strings.Contains(r.body, c.says) || r.account != "" {
-					w.Errorf("%d by %q, retry-after %q: %s", r.status, r.account, r.header.Get("Retry-After"), r.body)
+				r := w.Request("", simtest.PlainModel, true) // the first account's turn
+				if r.Status != c.status || r.Header.Get("Retry-After") != c.retryAfter || !strings.Contains(r.Body, c.says) || r.Account != "" {
+					w.Errorf("%d by %q, retry-after %q: %s", r.Status, r.Account, r.Header.Get("Retry-After"), r.Body)
 				}
-				w.wants("is final", r.header.Get("X-Should-Retry") == "false", c.status == 502)
+				w.Want("is final", r.Header.Get("X-Should-Retry") == "false", c.status == 502)
 			})
 		})
 	}
@@ -55,68 +56,68 @@ func TestRefusedCredentialsOfOtherSources(t *testing.T) {
 		listed("x", `token_env = "SETUP"`):                "put a new token into the variable SETUP",
 		listed("x", `credentials = "~/credentials.json"`): "log in again with the program",
 	} {
-		inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(entry), func(w *world) {
-			w.provider.Inject("a", sim.Unauthorized())
-			r := w.ask("", plainModel, true)
-			if r.status != 502 || !strings.Contains(r.body, "account 'x': "+remedy) || strings.Contains(r.body, "credentials.json") {
-				w.Errorf("%d: %s", r.status, r.body)
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(entry), func(w *world) {
+			w.Provider.Inject("a", sim.Unauthorized())
+			r := w.Request("", simtest.PlainModel, true)
+			if r.Status != 502 || !strings.Contains(r.Body, "account 'x': "+remedy) || strings.Contains(r.Body, "credentials.json") {
+				w.Errorf("%d: %s", r.Status, r.Body)
 			}
 		}, func(w *world) {
-			w.env = append(w.env, "SETUP="+w.provider.SetupToken("a"))
-			w.replace(w.at("credentials.json"), w.provider.Credentials("a"))
+			w.Env = append(w.Env, "SETUP="+w.Provider.SetupToken("a"))
+			w.Replace(w.at("credentials.json"), w.Provider.Credentials("a"))
 		})
 	}
 }
 
 // FO-8c: the 429 of an exhausted pool says so in a header, and retry-after is at least the time until an account is back.
 func TestExhaustedPoolSaysWhen(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
-		w.provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter("900"))
-		w.provider.Inject("b", sim.Rejected(messages.FiveHour).RetryAfter("1800"))
-		r := w.ask("", plainModel, true)
-		w.wants("status", r.status, 429)
-		w.wants("pool", r.header.Get("X-Shunt-Pool"), "exhausted")
-		w.wants("retry-after", r.header.Get("Retry-After"), "900")
-		w.wants("body", strings.Contains(r.body, `"rate_limit_error"`), true)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+		w.Provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter("900"))
+		w.Provider.Inject("b", sim.Rejected(messages.FiveHour).RetryAfter("1800"))
+		r := w.Request("", simtest.PlainModel, true)
+		w.Want("status", r.Status, 429)
+		w.Want("pool", r.Header.Get("X-Shunt-Pool"), "exhausted")
+		w.Want("retry-after", r.Header.Get("Retry-After"), "900")
+		w.Want("body", strings.Contains(r.Body, `"rate_limit_error"`), true)
 
 		// What the upstream says now is less than what is known of the accounts.
-		w.provider.Clear("a")
-		w.provider.Clear("b")
-		w.provider.Inject("", sim.Rejected(messages.FiveHour).RetryAfter("5"))
+		w.Provider.Clear("a")
+		w.Provider.Clear("b")
+		w.Provider.Inject("", sim.Rejected(messages.FiveHour).RetryAfter("5"))
 		time.Sleep(100 * time.Second)
-		r = w.ask("", plainModel, true)
-		w.wants("retry-after, later", r.header.Get("Retry-After"), "800")
+		r = w.Request("", simtest.PlainModel, true)
+		w.Want("retry-after, later", r.Header.Get("Retry-After"), "800")
 
 		// A pool that is not exhausted does not say that it is.
-		w.provider.Clear("")
+		w.Provider.Clear("")
 		time.Sleep(time.Hour)
-		w.provider.Inject("", sim.Failure(400, messages.TypeInvalidRequest, "no"))
-		w.wants("no pool header", w.ask("", plainModel, true).header["X-Shunt-Pool"] == nil, true)
+		w.Provider.Inject("", sim.Failure(400, messages.TypeInvalidRequest, "no"))
+		w.Want("no pool header", w.Request("", simtest.PlainModel, true).Header["X-Shunt-Pool"] == nil, true)
 	})
 }
 
 // CHN-2: of several upstreams out of quota, the client gets the 429 of the one that recovers soonest.
 func TestChainRelaysTheSoonestRecovery(t *testing.T) {
 	for first, second := range map[string]string{"600": "9000", "9000": "600"} {
-		inWorld(t, sim.Config{Accounts: accountsOf(2)}, chainOf(poolAt(providerURL, "a"), poolAt(providerURL, "b")), func(w *world) {
-			w.provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter(first))
-			w.provider.Inject("b", sim.Rejected(messages.FiveHour).RetryAfter(second))
-			r := w.ask("s", plainModel, true)
-			w.wants("status", r.status, 429)
-			w.wants("retry-after", r.header.Get("Retry-After"), "600")
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, chainOf(poolAt(simtest.ProviderURL, "a"), poolAt(simtest.ProviderURL, "b")), func(w *world) {
+			w.Provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter(first))
+			w.Provider.Inject("b", sim.Rejected(messages.FiveHour).RetryAfter(second))
+			r := w.Request("s", simtest.PlainModel, true)
+			w.Want("status", r.Status, 429)
+			w.Want("retry-after", r.Header.Get("Retry-After"), "600")
 		})
 	}
 }
 
 // ERR-2b, FO-15: while the accounts cool down, too, a pool out of quota says so, however many broken logins it has.
 func TestOutOfQuotaBesideBrokenLogins(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(4)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(4)}, poolOf(""), func(w *world) {
 		for _, name := range []string{"a", "b", "c"} {
-			w.provider.Inject(name, sim.CredentialForbidden())
+			w.Provider.Inject(name, sim.CredentialForbidden())
 		}
-		w.provider.Inject("d", sim.Rejected(messages.FiveHour).RetryAfter("3600"))
+		w.Provider.Inject("d", sim.Rejected(messages.FiveHour).RetryAfter("3600"))
 		for _, session := range []string{"s", "s", "t", "u", "v", "", ""} {
-			w.wants("status in session "+session, w.ask(session, plainModel, true).status, 429)
+			w.Want("status in session "+session, w.Request(session, simtest.PlainModel, true).Status, 429)
 			time.Sleep(time.Minute)
 		}
 	})
@@ -124,17 +125,17 @@ func TestOutOfQuotaBesideBrokenLogins(t *testing.T) {
 
 // FO-8: a kept response whose body did not come whole ends for the client as one that was cut.
 func TestKeptResponseThatStalls(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
-		w.provider.Inject("a", sim.Respond(func(rw http.ResponseWriter, r *http.Request) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+		w.Provider.Inject("a", sim.Respond(func(rw http.ResponseWriter, r *http.Request) {
 			rw.Header().Set("Content-Length", "300")
 			rw.WriteHeader(http.StatusInternalServerError)
 			rw.Write([]byte(`{"typ`))
 			http.NewResponseController(rw).Flush()
 			<-r.Context().Done()
 		}))
-		got := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, false))
-		w.wants("status", got.status, http.StatusInternalServerError)
-		w.wants("an error", got.err != nil, true)
-		w.wants("end", string(w.last().End), "cut")
+		got := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, false))
+		w.Want("status", got.Status, http.StatusInternalServerError)
+		w.Want("an error", got.Err != nil, true)
+		w.Want("end", string(w.Last().End), "cut")
 	})
 }

@@ -22,6 +22,7 @@ import (
 	"shunt/internal/family/claude"
 	"shunt/internal/identity"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // childConfig has a child process of these tests be a shunt of that configuration, whose clock runs so fast that a tick
@@ -114,11 +115,11 @@ func TestKilledShuntGoesOn(t *testing.T) {
 		}
 		before := used()
 		serve := func() {
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.url+sim.MessagesPath, strings.NewReader(bodyFor(plainModel, false)))
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.url+sim.MessagesPath, strings.NewReader(simtest.Body(simtest.PlainModel, false)))
 			if err != nil {
 				t.Fatal(err)
 			}
-			request.Header = minimal.Clone()
+			request.Header = simtest.Minimal.Clone()
 			response, err := client.Do(request)
 			if err != nil {
 				t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"shunt/internal/app"
 	"shunt/internal/config"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // manyStreams is how many streams are open at once; manyWorkers is how many goroutines read them, since the race detector
@@ -130,7 +131,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // plain is what the provider answers to a body, straight from its handler.
 func (g *gate) plain(body string) []byte {
 	r := httptest.NewRequest(http.MethodPost, sim.MessagesPath, strings.NewReader(body))
-	r.Header = with(minimal, "Authorization", "Bearer "+g.provider.Token("a"), "Anthropic-Beta", "oauth-2025-04-20")
+	r.Header = simtest.With(simtest.Minimal, "Authorization", "Bearer "+g.provider.Token("a"), "Anthropic-Beta", "oauth-2025-04-20")
 	w := httptest.NewRecorder()
 	g.provider.ServeHTTP(w, r)
 	return w.Body.Bytes()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // RTE-2: what a client writes large costs no memory once its request has ended: neither in the records that the admin page
@@ -16,32 +17,32 @@ import (
 func TestLargeRequestsAreForgotten(t *testing.T) {
 	const requests, bound = 200, 1 << 20 // bytes in all
 	large := strings.Repeat("x", 2<<20)
-	for name, send := range map[string]func(w *world) plain{
-		"model": func(w *world) plain {
-			return w.send(sim.MessagesPath, minimal, `{"model":"`+large+`"}`)
+	for name, send := range map[string]func(w *world) simtest.Reply{
+		"model": func(w *world) simtest.Reply {
+			return w.Send(sim.MessagesPath, simtest.Minimal, `{"model":"`+large+`"}`)
 		},
-		"other members": func(w *world) plain {
-			return w.send(sim.MessagesPath, minimal, `{"stream":"`+large+`","metadata":{"user_id":"`+large+`_session_`+large[:1<<10]+`"},"model":""}`)
+		"other members": func(w *world) simtest.Reply {
+			return w.Send(sim.MessagesPath, simtest.Minimal, `{"stream":"`+large+`","metadata":{"user_id":"`+large+`_session_`+large[:1<<10]+`"},"model":""}`)
 		},
-		"headers": func(w *world) plain {
-			return w.send(sim.MessagesPath, with(minimal, "X-Claude-Code-Session-Id", large[:40<<10], "X-Api-Key", large[:10<<10], "User-Agent", large[:5<<10]), `{}`)
+		"headers": func(w *world) simtest.Reply {
+			return w.Send(sim.MessagesPath, simtest.With(simtest.Minimal, "X-Claude-Code-Session-Id", large[:40<<10], "X-Api-Key", large[:10<<10], "User-Agent", large[:5<<10]), `{}`)
 		},
-		"request line": func(w *world) plain {
-			return w.send(sim.MessagesPath+"?x="+large[:7<<10], minimal, `{}`)
+		"request line": func(w *world) simtest.Reply {
+			return w.Send(sim.MessagesPath+"?x="+large[:7<<10], simtest.Minimal, `{}`)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: accountsOf(1)}, surface+poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, surface+poolOf(""), func(w *world) {
 				for range 3 { // what is kept for later requests
 					send(w)
 				}
 				before := heap()
 				for range requests {
-					if got := send(w); got.status != 400 || len(got.body) > 1<<10 {
-						w.Fatalf("%d %.200s", got.status, got.body)
+					if got := send(w); got.Status != 400 || len(got.Body) > 1<<10 {
+						w.Fatalf("%d %.200s", got.Status, got.Body)
 					}
 				}
-				w.last()
+				w.Last()
 				if grown := heap() - before; grown > bound {
 					w.Errorf("%d requests left %d bytes", requests, grown)
 				}
@@ -69,12 +70,12 @@ func heap() int64 {
 // page returns the changing parts of the admin page, as they are shown first.
 func (w *world) page() string {
 	w.Helper()
-	request, err := http.NewRequest(http.MethodGet, gatewayURL+"/admin/live", nil)
+	request, err := http.NewRequest(http.MethodGet, simtest.GatewayURL+"/admin/live", nil)
 	if err != nil {
 		w.Fatal(err)
 	}
 	request.Header.Set("X-Shunt-Admin-Token", readKey)
-	response, err := w.client.Do(request)
+	response, err := w.Client.Do(request)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -26,6 +26,7 @@ import (
 	"shunt/internal/dialect/messages"
 	"shunt/internal/observe/observetest"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 const (
@@ -35,20 +36,20 @@ const (
 )
 
 func withAdmin(w *world) {
-	w.env = append(w.env, "SHUNT_ADMIN_TOKENS=ops:"+adminToken, "READ_KEY="+readKey)
+	w.Env = append(w.Env, "SHUNT_ADMIN_TOKENS=ops:"+adminToken, "READ_KEY="+readKey)
 }
 
 // scrape gets the metrics of the gateway with these headers, given as pairs.
 func (w *world) scrape(method string, headers ...string) (status int, text string) {
 	w.Helper()
-	request, err := http.NewRequest(method, gatewayURL+"/metrics", nil)
+	request, err := http.NewRequest(method, simtest.GatewayURL+"/metrics", nil)
 	if err != nil {
 		w.Fatal(err)
 	}
 	for pair := range slices.Chunk(headers, 2) {
 		request.Header.Set(pair[0], pair[1])
 	}
-	response, err := w.client.Do(request)
+	response, err := w.Client.Do(request)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -62,22 +63,22 @@ func (w *world) scrape(method string, headers ...string) (status int, text strin
 
 // OBS-2: the metrics tell what happened to requests, and where the accounts stand.
 func TestMetricsOfAPool(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, surface+poolOf(""), func(w *world) {
-		home := w.mustServe("s", plainModel)
-		w.provider.Inject(home, sim.Rejected(messages.FiveHour).RetryAfter("600").Times(1))
-		away := w.mustServe("s", plainModel)
-		w.provider.Fill(away, messages.FiveHour, 0.25)
-		w.provider.Inject(away, sim.Abort(2).Times(1))
-		w.ask("s", plainModel, true)
-		w.ask("s", "unknown-model", false)
-		w.post(context.Background(), sim.MessagesPath, "s", "no JSON")
-		w.provider.ExpireTokens(away)
-		w.provider.Inject(away, sim.SlowFirstEvent(4*time.Second).Times(1))
-		w.mustServe("s", plainModel)
-		w.last()
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, surface+poolOf(""), func(w *world) {
+		home := w.MustServe("s", simtest.PlainModel)
+		w.Provider.Inject(home, sim.Rejected(messages.FiveHour).RetryAfter("600").Times(1))
+		away := w.MustServe("s", simtest.PlainModel)
+		w.Provider.Fill(away, messages.FiveHour, 0.25)
+		w.Provider.Inject(away, sim.Abort(2).Times(1))
+		w.Request("s", simtest.PlainModel, true)
+		w.Request("s", "unknown-model", false)
+		w.Post(context.Background(), sim.MessagesPath, "s", "no JSON")
+		w.Provider.ExpireTokens(away)
+		w.Provider.Inject(away, sim.SlowFirstEvent(4*time.Second).Times(1))
+		w.MustServe("s", simtest.PlainModel)
+		w.Last()
 
 		status, text := w.scrape("GET", "Authorization", "Bearer "+readKey)
-		w.wants("status", status, http.StatusOK)
+		w.Want("status", status, http.StatusOK)
 		for _, line := range []string{
 			`shunt_build_info{version="test"} 1`,
 			`shunt_requests_total{provider="anthropic",status="200"} 4`,
@@ -108,7 +109,7 @@ func TestMetricsOfAPool(t *testing.T) {
 			`shunt_account_utilization_ratio{account="` + away + `",provider="anthropic",window="5h"} 0\.25`,
 			`shunt_account_reset_timestamp_seconds{account="` + away + `",provider="anthropic",window="7d"} 9\.`,
 			`shunt_account_headroom_seconds{account="` + away + `",provider="anthropic",window="5h"} -1[0-9]+`,
-			`shunt_tokens_total{account="` + away + `",kind="output",model="` + plainModel + `",provider="anthropic"} [1-9]`,
+			`shunt_tokens_total{account="` + away + `",kind="output",model="` + simtest.PlainModel + `",provider="anthropic"} [1-9]`,
 			`shunt_upstream_response_seconds_count{provider="anthropic"} 7`,
 			`shunt_request_first_byte_seconds_sum{provider="anthropic",stream="true"} 4`,
 		} {
@@ -116,7 +117,7 @@ func TestMetricsOfAPool(t *testing.T) {
 				t.Errorf("missing: %s", series)
 			}
 		}
-		for _, secret := range []string{"unknown-model", w.last().Session, "sk-ant", readKey, adminToken} {
+		for _, secret := range []string{"unknown-model", w.Last().Session, "sk-ant", readKey, adminToken} {
 			if strings.Contains(text, secret) {
 				t.Errorf("the metrics show %q", secret)
 			}
@@ -129,7 +130,7 @@ func TestMetricsOfAPool(t *testing.T) {
 
 // OBS-2, ADM-1: every credential of the admin surface may read the metrics; nobody else may.
 func TestMetricsCredential(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, surface+poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, surface+poolOf(""), func(w *world) {
 		for _, c := range []struct {
 			status  int
 			headers []string
@@ -147,15 +148,15 @@ func TestMetricsCredential(t *testing.T) {
 			{403, []string{"Authorization", "Bearer " + adminToken, "Origin", "https://elsewhere.example"}},
 		} {
 			status, text := w.scrape("GET", c.headers...)
-			w.wants(fmt.Sprint("status with ", c.headers), status, c.status)
-			w.wants(fmt.Sprint("shown with ", c.headers), strings.Contains(text, "shunt_requests_in_flight"), c.status == 200)
+			w.Want(fmt.Sprint("status with ", c.headers), status, c.status)
+			w.Want(fmt.Sprint("shown with ", c.headers), strings.Contains(text, "shunt_requests_in_flight"), c.status == 200)
 		}
 		status, _ := w.scrape("POST", "Authorization", "Bearer "+adminToken)
-		w.wants("POST", status, http.StatusMethodNotAllowed)
+		w.Want("POST", status, http.StatusMethodNotAllowed)
 	}, withAdmin)
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
 		status, _ := w.scrape("GET", "Authorization", "Bearer "+adminToken)
-		w.wants("without the admin surface", status, http.StatusNotFound)
+		w.Want("without the admin surface", status, http.StatusNotFound)
 	})
 }
 
@@ -203,7 +204,7 @@ func attribute(s *tracing.Span, key string) string {
 // served is a shunt on real sockets, in front of a provider with two accounts.
 func served(t *testing.T, toml string) (provider *sim.Provider, address string, log *observetest.Log, end func()) {
 	t.Helper()
-	provider = sim.New(sim.Config{Accounts: accountsOf(2)})
+	provider = sim.New(sim.Config{Accounts: simtest.Accounts(2)})
 	upstream := httptest.NewServer(provider)
 	store := t.TempDir()
 	for _, name := range provider.Accounts() {
@@ -259,7 +260,7 @@ func get(t *testing.T, url string) (status int, text string) {
 
 func send(t *testing.T, address string) {
 	t.Helper()
-	request, err := http.NewRequest(http.MethodPost, address+sim.MessagesPath, strings.NewReader(bodyFor(plainModel, false)))
+	request, err := http.NewRequest(http.MethodPost, address+sim.MessagesPath, strings.NewReader(simtest.Body(simtest.PlainModel, false)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +323,7 @@ func TestMetricsAddressAndTraces(t *testing.T) {
 			t.Errorf("a secret: %s", text)
 		}
 		if s.Name != "attempt" {
-			if attribute(s, "shunt.account") == "" || attribute(s, "http.response.status_code") != "200" || attribute(s, "gen_ai.request.model") != plainModel {
+			if attribute(s, "shunt.account") == "" || attribute(s, "http.response.status_code") != "200" || attribute(s, "gen_ai.request.model") != simtest.PlainModel {
 				t.Errorf("request %v", s)
 			}
 			continue

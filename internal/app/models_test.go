@@ -16,19 +16,20 @@ import (
 	"shunt/internal/dialect/messages"
 	"shunt/internal/family/claude"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // get asks the gateway itself.
-func (w *world) get(method, path string, header http.Header) plain {
+func (w *world) get(method, path string, header http.Header) simtest.Reply {
 	w.Helper()
-	request, err := http.NewRequestWithContext(w.Context(), method, gatewayURL+path, nil)
-	w.must(err)
+	request, err := http.NewRequestWithContext(w.Context(), method, simtest.GatewayURL+path, nil)
+	w.Must(err)
 	request.Header = header.Clone()
-	response, err := w.client.Do(request)
-	w.must(err)
+	response, err := w.Client.Do(request)
+	w.Must(err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	return plain{response.StatusCode, response.Header, string(body), err}
+	return simtest.NewReply(response, body, err)
 }
 
 // listed models of the configuration; the first is one that the provider has too.
@@ -78,7 +79,7 @@ var (
 // that the default provider has at present. That one is asked with its account, its key or the client's credential, and
 // sees no other. HEAD has the same header.
 func TestModelsAreListed(t *testing.T) {
-	client := with(http.Header{}, "Authorization", "Bearer the-clients-own", "X-Api-Key", "paid-key", "If-None-Match", `"x"`, "Range", "bytes=0-9",
+	client := simtest.With(http.Header{}, "Authorization", "Bearer the-clients-own", "X-Api-Key", "paid-key", "If-None-Match", `"x"`, "Range", "bytes=0-9",
 		"Accept-Encoding", "br", "Anthropic-Version", "2024-01-01", "Cookie", "c=1")
 	for _, c := range []struct {
 		name, toml string
@@ -94,14 +95,14 @@ func TestModelsAreListed(t *testing.T) {
 			config.Encodings = []string{"br"}
 			inWorld(t, config, c.toml+modelTables, func(w *world) {
 				got := w.get("GET", "/v1/models?limit=2", client)
-				if diff := cmp.Diff(modelList(append(configured, live...)...), got.body); diff != "" || got.status != 200 || got.header.Get("Content-Type") != "application/json" {
-					w.Errorf("%d %v (-want +got)\n%s", got.status, got.header, diff)
+				if diff := cmp.Diff(modelList(append(configured, live...)...), got.Body); diff != "" || got.Status != 200 || got.Header.Get("Content-Type") != "application/json" {
+					w.Errorf("%d %v (-want +got)\n%s", got.Status, got.Header, diff)
 				}
-				requests := w.provider.Requests()
+				requests := w.Provider.Requests()
 				r := requests[len(requests)-1]
 				for name, values := range c.want {
 					for i := range values {
-						values[i] = strings.ReplaceAll(values[i], "TOKEN", w.provider.Token("a"))
+						values[i] = strings.ReplaceAll(values[i], "TOKEN", w.Provider.Token("a"))
 					}
 					c.want[name] = values
 				}
@@ -113,10 +114,10 @@ func TestModelsAreListed(t *testing.T) {
 					w.Errorf("%s %s %v", r.Method, r.Path, r.Header)
 				}
 				head := w.get("HEAD", "/v1/models", client)
-				w.wants("length", head.header.Get("Content-Length"), strconv.Itoa(len(got.body)))
-				w.wants("body of HEAD", head.body, "")
-				w.wants("type", head.header.Get("Content-Type"), "application/json")
-				w.wants("requests on record", len(w.records), 0)
+				w.Want("length", head.Header.Get("Content-Length"), strconv.Itoa(len(got.Body)))
+				w.Want("body of HEAD", head.Body, "")
+				w.Want("type", head.Header.Get("Content-Type"), "application/json")
+				w.Want("requests on record", len(w.Records()), 0)
 			}, keyOnlyInStore)
 		})
 	}
@@ -148,7 +149,7 @@ func TestModelsWithoutALiveList(t *testing.T) {
 		{"server error", sim.ServerError(500), 0, 2},
 		{"unauthorized", sim.Unauthorized(), 0, 2},
 		{"throttled", sim.Throttled("100"), 0, 2},
-		{"redirect", sim.Redirect(providerURL + "/v1/models"), 0, 2},
+		{"redirect", sim.Redirect(simtest.ProviderURL + "/v1/models"), 0, 2},
 		{"reset", sim.ResetConnection(), 0, 2},
 		{"no JSON", respond(200, "<html>"), 0, 2},
 		{"another shape", respond(200, `{"data":{"id":"x"}}`), 0, 2},
@@ -158,38 +159,38 @@ func TestModelsWithoutALiveList(t *testing.T) {
 			for _, kind := range []string{"pool", "key", "passthrough"} {
 				toml := map[string]string{"pool": poolOf(""), "key": singleOf(apiKey), "passthrough": singleOf(passthrough)}[kind]
 				inWorld(t, withKey(2), toml+modelTables, func(w *world) {
-					w.provider.Inject("", c.fault.On(sim.ModelsPath))
+					w.Provider.Inject("", c.fault.On(sim.ModelsPath))
 					began := time.Now()
 					got := w.get("GET", "/v1/models", http.Header{"X-Api-Key": {"paid-key"}})
 					want := modelList(configured...)
 					if c.calls < 0 {
 						want = modelList(append(configured, live...)...)
 					}
-					if got.status != 200 || got.body != want || time.Since(began) != c.took {
-						w.Errorf("%s: %d after %v: %s", kind, got.status, time.Since(began), got.body)
+					if got.Status != 200 || got.Body != want || time.Since(began) != c.took {
+						w.Errorf("%s: %d after %v: %s", kind, got.Status, time.Since(began), got.Body)
 					}
 					if c.calls > 0 && kind == "pool" {
-						w.wants("accounts asked", w.seen(), c.calls)
+						w.Want("accounts asked", w.Seen(), c.calls)
 					}
 					if kind == "pool" {
 						asked := 0
 						for _, account := range []string{"a", "b"} {
-							s := w.state(account)
+							s := w.State(account)
 							asked += int(s.Requests)
-							w.wants("rests", s.Cooldown, time.Duration(0))
-							w.wants("in hand", s.InFlight, 0)
-							w.wants("condition", w.conditions(), "")
+							w.Want("rests", s.Cooldown, time.Duration(0))
+							w.Want("in hand", s.InFlight, 0)
+							w.Want("condition", w.Conditions(), "")
 							// What an answer tells of quota is heard all the same (QUO-1).
 							_, known := s.Quota.Utilization(claude.FiveHour)
-							w.wants("quota known", known, c.name == "throttled")
+							w.Want("quota known", known, c.name == "throttled")
 						}
-						w.wants("accounts that count a request", asked, max(c.calls, 1))
+						w.Want("accounts that count a request", asked, max(c.calls, 1))
 					}
-					for c.took == 0 && c.name != "endless" && w.seen() < 8 {
+					for c.took == 0 && c.name != "endless" && w.Seen() < 8 {
 						w.get("GET", "/v1/models", http.Header{"X-Api-Key": {"paid-key"}})
 					}
 					synctest.Wait()
-					w.wants("few connections", w.upstream.Open() <= 1, true) // FO-14
+					w.Want("few connections", w.Upstream.Open() <= 1, true) // FO-14
 				}, keyOnlyInStore)
 			}
 		})
@@ -200,47 +201,47 @@ func TestModelsWithoutALiveList(t *testing.T) {
 // at all. A pool without accounts, and a host that is down, have none.
 func TestModelsThroughThePool(t *testing.T) {
 	full, none := modelList(append(configured, live...)...), modelList(configured...)
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(modelTables), func(w *world) {
-		w.provider.Inject("a", sim.CredentialForbidden().On(sim.ModelsPath))
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(modelTables), func(w *world) {
+		w.Provider.Inject("a", sim.CredentialForbidden().On(sim.ModelsPath))
 		for range 2 {
-			w.wants("list", w.get("GET", "/v1/models", minimal).body, full)
+			w.Want("list", w.get("GET", "/v1/models", simtest.Minimal).Body, full)
 		}
-		w.provider.Inject("", sim.Rejected(messages.FiveHour))
-		w.wants("status", w.ask("", plainModel, false).status, 429)
-		w.wants("list of a pool that rests", w.get("GET", "/v1/models", minimal).body, full)
+		w.Provider.Inject("", sim.Rejected(messages.FiveHour))
+		w.Want("status", w.Request("", simtest.PlainModel, false).Status, 429)
+		w.Want("list of a pool that rests", w.get("GET", "/v1/models", simtest.Minimal).Body, full)
 	})
-	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) { // SEL-1
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) { // SEL-1
 		for i := range 6 {
 			session := fmt.Sprint("s", i)
-			w.get("GET", "/v1/models", with(minimal, "X-Claude-Code-Session-Id", session))
-			requests := w.provider.Requests()
-			w.wants("asked as", requests[len(requests)-1].Account, w.home(session))
+			w.get("GET", "/v1/models", simtest.With(simtest.Minimal, "X-Claude-Code-Session-Id", session))
+			requests := w.Provider.Requests()
+			w.Want("asked as", requests[len(requests)-1].Account, w.Home(session))
 		}
 	})
 	inWorld(t, sim.Config{}, poolOf(modelTables), func(w *world) {
-		w.wants("list of nobody", w.get("GET", "/v1/models", minimal).body, none)
+		w.Want("list of nobody", w.get("GET", "/v1/models", simtest.Minimal).Body, none)
 	})
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(modelTables), func(w *world) {
-		w.wants("list of a host that is down", w.get("GET", "/v1/models", minimal).body, none)
-	}, func(w *world) { w.unplug("127.0.0.1:8001") })
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(modelTables), func(w *world) {
+		w.Want("list of a host that is down", w.get("GET", "/v1/models", simtest.Minimal).Body, none)
+	}, func(w *world) { w.Unplug("127.0.0.1:8001") })
 	inWorld(t, paid, singleOf(apiKey), func(w *world) { // as other vendors list them
-		w.provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
+		w.Provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
 			io.WriteString(rw, `{"object":"list","data":[{"id":"x","object":"model","pricing":{}},{"id":""},{},{"id":"y","display_name":null}]}`)
 		}).On(sim.ModelsPath))
-		w.wants("list", w.get("GET", "/v1/models", minimal).body, modelList([2]string{"x", "x"}, [2]string{"y", "y"}))
+		w.Want("list", w.get("GET", "/v1/models", simtest.Minimal).Body, modelList([2]string{"x", "x"}, [2]string{"y", "y"}))
 	})
 	inWorld(t, sim.Config{Models: []string{}}, singleOf(passthrough), func(w *world) {
-		w.wants("no model at all", w.get("GET", "/v1/models", minimal).body, `{"data":[],"has_more":false,"first_id":null,"last_id":null}`+"\n")
+		w.Want("no model at all", w.get("GET", "/v1/models", simtest.Minimal).Body, `{"data":[],"has_more":false,"first_id":null,"last_id":null}`+"\n")
 	})
 }
 
 // Only the default provider is asked for its models.
 func TestModelsOfTheDefaultProvider(t *testing.T) {
-	toml := strings.Replace(chainOf(keyAt("http://127.0.0.1:8102", ""), keyAt(providerURL, "")), `"one"`, `"two"`, 1)
+	toml := strings.Replace(chainOf(keyAt("http://127.0.0.1:8102", ""), keyAt(simtest.ProviderURL, "")), `"one"`, `"two"`, 1)
 	inWorld(t, paid, toml, func(w *world) {
-		want := modelList([2]string{plainModel, plainModel}, [2]string{fableModel, fableModel}, [2]string{"claude-opus-4-5", "Claude opus 4 5"}, live[1])
-		w.wants("list", w.get("GET", "/v1/models", minimal).body, want)
-	}, func(w *world) { w.unplug("127.0.0.1:8102") })
+		want := modelList([2]string{simtest.PlainModel, simtest.PlainModel}, [2]string{simtest.FableModel, simtest.FableModel}, [2]string{"claude-opus-4-5", "Claude opus 4 5"}, live[1])
+		w.Want("list", w.get("GET", "/v1/models", simtest.Minimal).Body, want)
+	}, func(w *world) { w.Unplug("127.0.0.1:8102") })
 }
 
 // The endpoint table: GET /routes is what the configuration says of models, in the order in which it counts.
@@ -259,19 +260,19 @@ upstream_model = "claude-haiku-4-5"
 model = "as-it-is"
 provider = "one"
 `
-	inWorld(t, paid, chainOf(keyAt(providerURL, ""), passAt(providerURL))+routes, func(w *world) {
-		got := w.get("GET", "/routes", minimal)
+	inWorld(t, paid, chainOf(keyAt(simtest.ProviderURL, ""), passAt(simtest.ProviderURL))+routes, func(w *world) {
+		got := w.get("GET", "/routes", simtest.Minimal)
 		want := `{"data":[` +
 			`{"model":"claude-sonnet-4-5","provider":"one","upstream_model":"claude-sonnet-4-5"},{"model":"claude-sonnet-4-5","provider":"two","upstream_model":"claude-sonnet-4-5"},` +
 			`{"model":"claude-fable-5","provider":"one","upstream_model":"claude-fable-5"},{"model":"claude-fable-5","provider":"two","upstream_model":"claude-fable-5"},` +
 			`{"model":"fast","provider":"two","upstream_model":"claude-haiku-4-5"},{"model":"as-it-is","provider":"one"},{"prefix":"gpt-","provider":"two"}]}` + "\n"
-		if got.status != 200 || got.body != want || got.header.Get("Content-Type") != "application/json" {
-			w.Errorf("%d %v %s", got.status, got.header, got.body)
+		if got.Status != 200 || got.Body != want || got.Header.Get("Content-Type") != "application/json" {
+			w.Errorf("%d %v %s", got.Status, got.Header, got.Body)
 		}
-		w.wants("length", w.get("HEAD", "/routes", minimal).header.Get("Content-Length"), strconv.Itoa(len(want)))
-		w.wants("calls", w.seen(), 0)
+		w.Want("length", w.get("HEAD", "/routes", simtest.Minimal).Header.Get("Content-Length"), strconv.Itoa(len(want)))
+		w.Want("calls", w.Seen(), 0)
 	})
 	inWorld(t, sim.Config{}, singleOf(), func(w *world) {
-		w.wants("no routes", w.get("GET", "/routes", minimal).body, `{"data":[]}`+"\n")
+		w.Want("no routes", w.get("GET", "/routes", simtest.Minimal).Body, `{"data":[]}`+"\n")
 	})
 }

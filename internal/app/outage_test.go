@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // together sends n requests at once and returns their responses.
-func (w *world) together(n int) []reply {
+func (w *world) together(n int) []simtest.Reply {
 	w.Helper()
-	responses := make([]<-chan reply, n)
+	responses := make([]<-chan simtest.Reply, n)
 	for i := range responses {
-		responses[i] = w.start(w.Context(), "")
+		responses[i] = w.Begin(w.Context(), "", simtest.PlainModel)
 	}
-	replies := make([]reply, n)
+	replies := make([]simtest.Reply, n)
 	for i, response := range responses {
 		replies[i] = <-response
 	}
@@ -31,35 +32,35 @@ func TestUnauthorizedOutage(t *testing.T) {
 		"alias": poolOf(listed("a", `uuid = "u-1"`) + listed("b") + listed("copy", `uuid = "u-1"`, `credentials = "~/copy.json"`)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: accountsOf(2)}, toml, func(w *world) {
-				w.mustServe("", plainModel)
-				w.provider.Inject("a", sim.Unauthorized())
-				w.provider.Inject("b", sim.Unauthorized())
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, toml, func(w *world) {
+				w.MustServe("", simtest.PlainModel)
+				w.Provider.Inject("a", sim.Unauthorized())
+				w.Provider.Inject("b", sim.Unauthorized())
 				for range 4 {
 					for _, r := range w.together(20) {
-						w.wants("status", r.status, http.StatusBadGateway)
+						w.Want("status", r.Status, http.StatusBadGateway)
 					}
 					time.Sleep(2 * time.Minute)
 				}
-				w.wants("refreshes in ten minutes", len(w.refreshes()), 2)
+				w.Want("refreshes in ten minutes", len(w.Refreshes()), 2)
 
 				time.Sleep(2*time.Minute + time.Second)
 				w.together(20)
-				w.wants("refreshes after ten minutes", len(w.refreshes()), 4)
+				w.Want("refreshes after ten minutes", len(w.Refreshes()), 4)
 
-				w.provider.Clear("a")
-				w.provider.Clear("b")
+				w.Provider.Clear("a")
+				w.Provider.Clear("b")
 				time.Sleep(5 * time.Minute)
-				w.mustServe("", plainModel)
-				w.mustServe("", plainModel)
-				w.provider.ExpireTokens("a")
-				w.provider.ExpireTokens("b")
+				w.MustServe("", simtest.PlainModel)
+				w.MustServe("", simtest.PlainModel)
+				w.Provider.ExpireTokens("a")
+				w.Provider.ExpireTokens("b")
 				for _, r := range w.together(20) {
-					w.wants("status after the outage", r.status, http.StatusOK)
+					w.Want("status after the outage", r.Status, http.StatusOK)
 				}
-				w.wants("refreshes after the outage", len(w.refreshes()), 6)
+				w.Want("refreshes after the outage", len(w.Refreshes()), 6)
 			}, func(w *world) {
-				w.replace(w.at("copy.json"), w.provider.Credentials("a"))
+				w.Replace(w.at("copy.json"), w.Provider.Credentials("a"))
 			})
 		})
 	}
@@ -71,31 +72,31 @@ func TestUnexpiredTokenHardlyWaits(t *testing.T) {
 	var unlock func()
 	for name, prepare := range map[string]func(w *world){
 		"slow endpoint": func(w *world) {
-			w.provider.Inject("a", sim.SlowRefresh(25*time.Second))
+			w.Provider.Inject("a", sim.SlowRefresh(25*time.Second))
 			unlock = func() {}
 		},
-		"lock": func(w *world) { unlock = w.lock("a") },
+		"lock": func(w *world) { unlock = w.Lock("a") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
-				old := w.loginIn(w.entry("a"))
-				w.watch(func(r *http.Request) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+				old := w.LoginIn(w.Entry("a"))
+				w.Watch(func(r *http.Request) {
 					if r.URL.Path == sim.MessagesPath {
-						w.wants("token", r.Header.Get("Authorization"), "Bearer "+old.AccessToken)
+						w.Want("token", r.Header.Get("Authorization"), "Bearer "+old.AccessToken)
 					}
 				})
 				for range 5 {
-					r := w.ask("", plainModel, true)
-					w.wants("took", r.took, time.Second)
+					r := w.Request("", simtest.PlainModel, true)
+					w.Want("took", r.Took, time.Second)
 				}
-				w.watch(nil)
+				w.Watch(nil)
 				unlock()
 				time.Sleep(25 * time.Second)
 				synctest.Wait()
-				w.saved("a")
-				w.wants("refreshes", len(w.refreshes()), 1)
-				w.mustServe("", plainModel)
-			}, func(w *world) { w.put("a", expiring(w.provider.Credentials("a"), 4*time.Minute)) }, prepare)
+				w.WantSaved("a")
+				w.Want("refreshes", len(w.Refreshes()), 1)
+				w.MustServe("", simtest.PlainModel)
+			}, func(w *world) { w.Put("a", simtest.Expiring(w.Provider.Credentials("a"), 4*time.Minute)) }, prepare)
 		})
 	}
 }

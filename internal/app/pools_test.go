@@ -9,13 +9,14 @@ import (
 
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // limits are an account's thresholds and caps as the scheduler has them, "5h 7d fable / 5h 7d fable"; a cap that is not
 // set is a dash.
 func (w *world) limits(account string) string {
 	w.Helper()
-	s := w.state(account)
+	s := w.State(account)
 	var soft, caps []string
 	for i, threshold := range s.Soft {
 		soft = append(soft, fmt.Sprint(threshold))
@@ -51,7 +52,7 @@ func TestThresholdsAndCaps(t *testing.T) {
 		{planned("default_max_utilization_5h = 0.4", listed("a", "max_utilization_fable = 0")), "0.98 0.98 0.98 / 0.4 - 0"},
 		{poolOf(listed("a", "max_utilization_7d = 0.9")), "0.98 0.98 0.98 / - 0.9 -"},
 	} {
-		inWorld(t, sim.Config{Accounts: accountsOf(1)}, c.toml, func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, c.toml, func(w *world) {
 			if got := w.limits("a"); got != c.want {
 				t.Errorf("%s\n%s, want %s", c.toml, got, c.want)
 			}
@@ -61,19 +62,19 @@ func TestThresholdsAndCaps(t *testing.T) {
 
 // CFG-51, CAP-3: a reload brings thresholds and caps to accounts whose quota is known already.
 func TestReloadOfThresholdsAndCaps(t *testing.T) {
-	inBoth(t, sim.Config{Accounts: accountsOf(2)}, planned("", ""), func(w *world, reload func(string)) {
-		w.provider.Fill("a", messages.SevenDay, 0.5)
-		session := w.sessionAt("a")
+	inBoth(t, sim.Config{Accounts: simtest.Accounts(2)}, planned("", ""), func(w *world, reload func(string)) {
+		w.Provider.Fill("a", messages.SevenDay, 0.5)
+		session := w.SessionAt("a")
 		reload(planned("default_threshold_7d = 0.5", ""))
-		w.wants("served, a near its quota, by", w.mustServe(session, plainModel), "b")
+		w.Want("served, a near its quota, by", w.MustServe(session, simtest.PlainModel), "b")
 		reload(planned("default_threshold_7d = 0.6", ""))
-		w.wants("served by", w.mustServe(session, plainModel), "a")
+		w.Want("served by", w.MustServe(session, simtest.PlainModel), "a")
 		reload(planned("default_max_utilization = 0.5", ""))
-		w.wants("served, a capped, by", w.mustServe(session, plainModel), "b")
+		w.Want("served, a capped, by", w.MustServe(session, simtest.PlainModel), "b")
 		reload(planned("default_max_utilization = 0.6", ""))
-		w.wants("served by", w.mustServe(session, plainModel), "a")
+		w.Want("served by", w.MustServe(session, simtest.PlainModel), "a")
 		reload(poolOf(listed("a", "max_utilization_7d = 0.4") + listed("b")))
-		w.wants("served, a capped by its own key, by", w.mustServe(session, plainModel), "b")
+		w.Want("served, a capped by its own key, by", w.MustServe(session, simtest.PlainModel), "b")
 	})
 }
 
@@ -98,14 +99,14 @@ func TestPlanning(t *testing.T) {
 			var sessionAt [3]string
 			for i := range 100 {
 				session := fmt.Sprint(i)
-				sessionAt[slices.Index(w.provider.Accounts(), w.home(session))] = session
+				sessionAt[slices.Index(w.Provider.Accounts(), w.Home(session))] = session
 			}
 			for range 3 {
-				w.mustServe("", plainModel)
+				w.MustServe("", simtest.PlainModel)
 			}
-			w.provider.Inject("a", sim.Rejected(messages.FiveHour))
-			w.wants(c.toml+"instead of a", w.mustServe(sessionAt[0], plainModel), c.instead)
-			w.wants(c.toml+"at home on fast", w.mustServe(sessionAt[1], plainModel), c.atFast)
+			w.Provider.Inject("a", sim.Rejected(messages.FiveHour))
+			w.Want(c.toml+"instead of a", w.MustServe(sessionAt[0], simtest.PlainModel), c.instead)
+			w.Want(c.toml+"at home on fast", w.MustServe(sessionAt[1], simtest.PlainModel), c.atFast)
 		})
 	}
 }

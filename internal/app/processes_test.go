@@ -13,18 +13,19 @@ import (
 	"shunt/internal/app"
 	"shunt/internal/config"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // another starts a second shunt on the same store and provider; requests on its client reach that one. It ends before
 // the world does.
 func (w *world) another() (a *app.App, client *http.Client, end func()) {
 	w.Helper()
-	cfg, _, err := config.Load(config.Options{Path: w.file, Env: w.env, Families: app.Families()})
-	w.must(err)
+	cfg, _, err := config.Load(config.Options{Path: w.File, Env: w.Env, Families: app.Families()})
+	w.Must(err)
 	a, err = app.New(cfg, app.Options{
-		Version: "test", Env: w.env, Log: slog.New(slog.NewTextHandler(w.log, nil)), Dial: w.upstream.Dial,
+		Version: "test", Env: w.Env, Log: slog.New(slog.NewTextHandler(w.Log, nil)), Dial: w.Upstream.Dial,
 	})
-	w.must(err)
+	w.Must(err)
 	front := sim.Listen("127.0.0.1:3001")
 	ctx, stop := context.WithCancel(w.Context())
 	ended := make(chan error, 1)
@@ -33,90 +34,92 @@ func (w *world) another() (a *app.App, client *http.Client, end func()) {
 	return a, &http.Client{Transport: transport}, func() {
 		transport.CloseIdleConnections()
 		stop()
-		w.must(<-ended)
+		w.Must(<-ended)
 	}
 }
 
 // TOK-4, TOK-7b: two processes with one store refresh each token once between them, and use what the other one got.
 func TestTwoProcessesShareAStore(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(3), TokenLifetime: 24 * time.Minute}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3), TokenLifetime: 24 * time.Minute}, poolOf(""), func(w *world) {
 		other, client, end := w.another()
 		defer end()
-		mine := w.client
+		mine := w.Client
 		var clients sync.WaitGroup
 		for i := range 60 {
 			for _, c := range []*http.Client{mine, client} {
 				clients.Go(func() {
 					if i%4 == 3 { // in the other rounds the background has to keep up
-						w.provider.ExpireTokens("a")
+						w.Provider.ExpireTokens("a")
 					}
-					r := w.postWith(w.Context(), c, sim.MessagesPath, "", bodyFor(plainModel, true))
-					if r.status != 200 || r.err != nil {
-						w.Errorf("%d, %v: %s", r.status, r.err, r.body)
+					r := w.PostWith(w.Context(), c, sim.MessagesPath, "", simtest.Body(simtest.PlainModel, true))
+					if r.Status != 200 || r.Err != nil {
+						w.Errorf("%d, %v: %s", r.Status, r.Err, r.Body)
 					}
 				})
 			}
 			time.Sleep(time.Minute)
 		}
 		clients.Wait()
-		for _, r := range w.provider.Requests() {
+		for _, r := range w.Provider.Requests() {
 			if r.Path == sim.TokenPath && r.Status != http.StatusOK {
 				w.Errorf("the token endpoint answered %d", r.Status)
 			}
 		}
-		for _, name := range w.provider.Accounts() {
-			w.saved(name)
-			w.wants("rests", w.state(name).Cooldown, time.Duration(0))
+		for _, name := range w.Provider.Accounts() {
+			w.WantSaved(name)
+			w.Want("rests", w.State(name).Cooldown, time.Duration(0))
 		}
-		w.wants("conditions", w.conditions(), "")
-		w.wants("conditions of the other", len(other.Conditions()), 0)
+		w.Want("conditions", w.Conditions(), "")
+		w.Want("conditions of the other", len(other.Conditions()), 0)
 	}, func(w *world) {
-		for _, name := range w.provider.Accounts() {
-			w.stale(name)
+		for _, name := range w.Provider.Accounts() {
+			w.Stale(name)
 		}
 	})
 }
 
 // TOK-5: a process that ends during its refresh hands the login on: whoever comes next finds it.
 func TestProcessesFollowEachOther(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
 		time.Sleep(4 * time.Second)
-		w.wants("refreshes", len(w.refreshes()), 1)
+		w.Want("refreshes", len(w.Refreshes()), 1)
 		_, client, end := w.another()
 		defer end()
-		waiting := make(chan reply, 1)
-		go func() { waiting <- w.postWith(w.Context(), client, sim.MessagesPath, "", bodyFor(plainModel, true)) }()
+		waiting := make(chan simtest.Reply, 1)
+		go func() {
+			waiting <- w.PostWith(w.Context(), client, sim.MessagesPath, "", simtest.Body(simtest.PlainModel, true))
+		}()
 		synctest.Wait()
-		if err := w.end(); err != nil {
+		if err := w.Stop(); err != nil {
 			w.Errorf("run: %v", err)
 		}
 		r := <-waiting
-		w.wants("status", r.status, http.StatusOK)
-		w.wants("refreshes", len(w.refreshes()), 1)
-		w.saved("a")
+		w.Want("status", r.Status, http.StatusOK)
+		w.Want("refreshes", len(w.Refreshes()), 1)
+		w.WantSaved("a")
 	}, func(w *world) {
-		w.stale("a")
-		w.provider.Inject("a", sim.SlowRefresh(20*time.Second))
+		w.Stale("a")
+		w.Provider.Inject("a", sim.SlowRefresh(20*time.Second))
 	})
 }
 
 // TOK-4: a second process that holds the lock for as long as a refresh may take and gets no answer costs this one its
 // own refresh, not its patience.
 func TestLockOfADeadProcess(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
 		for range 2 {
-			r := w.ask("", plainModel, true)
-			w.wants("served by", r.account, "b")
-			if r.took > 31*time.Second {
-				w.Errorf("waited %v", r.took)
+			r := w.Request("", simtest.PlainModel, true)
+			w.Want("served by", r.Account, "b")
+			if r.Took > 31*time.Second {
+				w.Errorf("waited %v", r.Took)
 			}
 		}
-		if got := w.conditions(); !strings.Contains(got, "a cannot be refreshed") {
+		if got := w.Conditions(); !strings.Contains(got, "a cannot be refreshed") {
 			w.Errorf("conditions: %s", got)
 		}
-		w.wants("refreshes", len(w.refreshes()), 0)
+		w.Want("refreshes", len(w.Refreshes()), 0)
 	}, func(w *world) {
-		w.stale("a")
-		w.Cleanup(w.lock("a"))
+		w.Stale("a")
+		w.Cleanup(w.Lock("a"))
 	})
 }

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // inHand is how many requests each account has in hand, and how many at once it would take.
 func (w *world) inHand(what string, inFlight, allowance int) {
 	w.Helper()
 	synctest.Wait()
-	for _, s := range w.app.Pool("anthropic") {
+	for _, s := range w.App.Pool("anthropic") {
 		if s.InFlight != inFlight || s.Allowance != allowance {
 			w.Errorf("%s: %s has %d in hand of %d, want %d of %d", what, s.Name, s.InFlight, s.Allowance, inFlight, allowance)
 		}
@@ -23,9 +24,9 @@ func (w *world) inHand(what string, inFlight, allowance int) {
 // RMP-1, RMP-3: a slot is held from the choice to the last byte of a stream, the allowance grows with the headers, and
 // the client's leaving ends both.
 func TestSlotOfAStream(t *testing.T) {
-	config := sim.Config{Accounts: accountsOf(1), Output: sim.Range{Min: 40, Max: 40}, Pace: sim.Pace{FirstByte: 10 * time.Second, Delta: 2 * time.Second}}
+	config := sim.Config{Accounts: simtest.Accounts(1), Output: sim.Range{Min: 40, Max: 40}, Pace: sim.Pace{FirstByte: 10 * time.Second, Delta: 2 * time.Second}}
 	inWorld(t, config, planned("ramp_initial_concurrency = 3", ""), func(w *world) {
-		answered := w.begin(w.Context(), "", plainModel)
+		answered := w.Begin(w.Context(), "", simtest.PlainModel)
 		time.Sleep(5 * time.Second)
 		w.inHand("no headers yet", 1, 3)
 		time.Sleep(10 * time.Second)
@@ -34,7 +35,7 @@ func TestSlotOfAStream(t *testing.T) {
 		w.inHand("at its end", 0, 6)
 
 		ctx, leave := context.WithCancel(w.Context())
-		answered = w.begin(ctx, "", plainModel)
+		answered = w.Begin(ctx, "", simtest.PlainModel)
 		time.Sleep(15 * time.Second)
 		w.inHand("in the middle of another", 1, 12)
 		leave()
@@ -42,7 +43,7 @@ func TestSlotOfAStream(t *testing.T) {
 		w.inHand("the client has left", 0, 12)
 
 		ctx, leave = context.WithCancel(w.Context())
-		answered = w.begin(ctx, "", plainModel)
+		answered = w.Begin(ctx, "", simtest.PlainModel)
 		time.Sleep(5 * time.Second)
 		leave()
 		<-answered
@@ -67,9 +68,9 @@ func TestSlotsAreGivenBack(t *testing.T) {
 		"an error stream":      {sim.ErrorStream("overloaded_error").Times(1), 2},
 		"a cut stream":         {sim.Abort(3).Times(1), 4},
 	} {
-		inWorld(t, sim.Config{Accounts: accountsOf(1)}, planned("ramp_initial_concurrency = 2", ""), func(w *world) {
-			w.provider.Inject("", c.fault)
-			w.ask("", plainModel, true)
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, planned("ramp_initial_concurrency = 2", ""), func(w *world) {
+			w.Provider.Inject("", c.fault)
+			w.Request("", simtest.PlainModel, true)
 			w.inHand(name, 0, c.allowance)
 		})
 	}
@@ -78,22 +79,22 @@ func TestSlotsAreGivenBack(t *testing.T) {
 // RMP-2, SEL-30: a session whose account takes no more for the moment is served by another, once, and does not move. When no
 // account takes more, its request waits for a slot.
 func TestRampSendsOnADetour(t *testing.T) {
-	config := sim.Config{Accounts: accountsOf(2), Pace: sim.Pace{FirstByte: 5 * time.Second}}
+	config := sim.Config{Accounts: simtest.Accounts(2), Pace: sim.Pace{FirstByte: 5 * time.Second}}
 	inWorld(t, config, planned("ramp_initial_concurrency = 1", ""), func(w *world) {
-		home := w.home("s")
-		first := w.begin(w.Context(), "s", plainModel)
+		home := w.Home("s")
+		first := w.Begin(w.Context(), "s", simtest.PlainModel)
 		time.Sleep(time.Second)
-		second := w.begin(w.Context(), "s", plainModel)
+		second := w.Begin(w.Context(), "s", simtest.PlainModel)
 		time.Sleep(time.Second)
-		third := w.begin(w.Context(), "s", plainModel)
+		third := w.Begin(w.Context(), "s", simtest.PlainModel)
 		a, b := <-first, <-second
-		w.wants("in the record", w.last().Why, "ramp")
+		w.Want("in the record", w.Last().Why, "ramp")
 		c := <-third
-		if a.account != home || b.account == home || c.account != home || c.status != 200 {
-			w.Errorf("served by %s, %s, %s", a.account, b.account, c.account)
+		if a.Account != home || b.Account == home || c.Account != home || c.Status != 200 {
+			w.Errorf("served by %s, %s, %s", a.Account, b.Account, c.Account)
 		}
-		w.wants("in the record of the one that waited", w.last().Why, "sticky")
-		w.wants("served next by", w.mustServe("s", plainModel), home)
-		w.wants("moves", len(w.moves()), 0)
+		w.Want("in the record of the one that waited", w.Last().Why, "sticky")
+		w.Want("served next by", w.MustServe("s", simtest.PlainModel), home)
+		w.Want("moves", len(w.Moves()), 0)
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"shunt/internal/config"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // recipes are the configurations that the guide offers, and what it promises of each.
@@ -73,12 +74,12 @@ func inRecipe(t *testing.T, toml string, test func(w *world)) {
 	}
 	inWorld(t, provider, toml, test, func(w *world) {
 		for _, key := range []string{"paid", "kimi", "house"} {
-			w.remove(key)
+			w.Remove(key)
 		}
-		w.env = append(w.env, recipeKeys...)
+		w.Env = append(w.Env, recipeKeys...)
 		for i, m := range regexp.MustCompile(`(?m)^\[\[upstreams\]\]\nname = "(.*)"$`).FindAllStringSubmatch(toml, -1) {
 			variable := strings.ToUpper(strings.ReplaceAll(m[1], "-", "_"))
-			w.env = append(w.env, fmt.Sprintf("SHUNT_UPSTREAMS__%s__BASE_URL=http://127.0.0.1:%d", variable, 8201+i))
+			w.Env = append(w.Env, fmt.Sprintf("SHUNT_UPSTREAMS__%s__BASE_URL=http://127.0.0.1:%d", variable, 8201+i))
 		}
 	})
 }
@@ -86,23 +87,23 @@ func inRecipe(t *testing.T, toml string, test func(w *world)) {
 // turn asks for a model and returns who answered, "upstream/account"; a model that is not served is an error.
 func (w *world) turn(session, model string) string {
 	w.Helper()
-	r := w.ask(session, model, true)
-	if r.status != http.StatusOK || r.err != nil {
-		w.Errorf("%s: %d, %v: %s", model, r.status, r.err, r.body)
+	r := w.Request(session, model, true)
+	if r.Status != http.StatusOK || r.Err != nil {
+		w.Errorf("%s: %d, %v: %s", model, r.Status, r.Err, r.Body)
 	}
-	requests := w.provider.Requests()
+	requests := w.Provider.Requests()
 	last := requests[len(requests)-1]
 	if strings.Contains(fmt.Sprint(last.Header), "the-clients-own") {
 		w.Errorf("%s is shown the client's credential", last.Host)
 	}
-	return r.header.Get("X-Gateway-Upstream") + "/" + last.Account
+	return r.Header.Get("X-Gateway-Upstream") + "/" + last.Account
 }
 
 // refused is the status of a request that is not served, and the accounts that were asked.
 func (w *world) refused(session, model string) string {
 	w.Helper()
-	before := w.seen()
-	return fmt.Sprint(w.ask(session, model, true).status, " ", strings.Join(w.calls(before), " "))
+	before := w.Seen()
+	return fmt.Sprint(w.Request(session, model, true).Status, " ", strings.Join(w.Calls(before), " "))
 }
 
 func pinAModel(t *testing.T, toml string) {
@@ -119,21 +120,21 @@ func pinAModel(t *testing.T, toml string) {
 			others := map[string]bool{}
 			for i := range 12 {
 				session := fmt.Sprint("s", i)
-				w.wants("served by", w.turn(session, model+"[1m]"), "sonnet/work")
-				others[w.turn(session, plainModel)] = true
+				w.Want("served by", w.turn(session, model+"[1m]"), "sonnet/work")
+				others[w.turn(session, simtest.PlainModel)] = true
 			}
-			w.wants("accounts of other models", len(others), 3)
+			w.Want("accounts of other models", len(others), 3)
 
-			w.provider.Inject("work", sim.Rejected(messages.FiveHour))
+			w.Provider.Inject("work", sim.Rejected(messages.FiveHour))
 			if withFallback {
 				by := w.turn("s1", model)
-				w.wants("served by "+by, by == "pool/home" || by == "pool/spare", true)
-				w.wants("again", w.turn("s1", model), by)
+				w.Want("served by "+by, by == "pool/home" || by == "pool/spare", true)
+				w.Want("again", w.turn("s1", model), by)
 			} else {
-				w.wants("strictly", w.refused("s1", model), "429 work") // CHN-5
+				w.Want("strictly", w.refused("s1", model), "429 work") // CHN-5
 			}
-			w.provider.Clear("work")
-			w.wants("comes home", w.turn("s1", model), "sonnet/work")
+			w.Provider.Clear("work")
+			w.Want("comes home", w.turn("s1", model), "sonnet/work")
 		})
 	}
 }
@@ -142,51 +143,51 @@ func reserveAnAccount(t *testing.T, toml string) {
 	inRecipe(t, toml, func(w *world) {
 		pool := map[string]bool{}
 		for i := range 12 {
-			pool[w.turn(fmt.Sprint("s", i), plainModel)] = true
+			pool[w.turn(fmt.Sprint("s", i), simtest.PlainModel)] = true
 		}
-		w.wants("the pool", pool["pool/work"] && pool["pool/home"] && len(pool) == 2, true)
-		w.wants("the reserved one", w.turn("s1", "nightly"), "reserved/spare")
-		w.wants("asked for", w.received().Model, "claude-opus-4-5")
+		w.Want("the pool", pool["pool/work"] && pool["pool/home"] && len(pool) == 2, true)
+		w.Want("the reserved one", w.turn("s1", "nightly"), "reserved/spare")
+		w.Want("asked for", w.Received().Model, "claude-opus-4-5")
 		for _, account := range []string{"work", "home"} {
-			w.provider.Inject(account, sim.Rejected(messages.SevenDay))
+			w.Provider.Inject(account, sim.Rejected(messages.SevenDay))
 		}
-		got := w.refused("", plainModel)
-		w.wants("stays reserved: "+got, got == "429 work home" || got == "429 home work", true)
-		w.wants("serves on", w.turn("s1", "nightly"), "reserved/spare")
+		got := w.refused("", simtest.PlainModel)
+		w.Want("stays reserved: "+got, got == "429 work home" || got == "429 home work", true)
+		w.Want("serves on", w.turn("s1", "nightly"), "reserved/spare")
 	})
 }
 
 func fallBackToAKey(t *testing.T, toml string) {
 	inRecipe(t, toml, func(w *world) {
-		for _, model := range []string{"claude-opus-4-5", plainModel, "claude-haiku-4-5"} {
-			w.wants("upstream", strings.HasPrefix(w.turn("s", model), "pool/"), true)
+		for _, model := range []string{"claude-opus-4-5", simtest.PlainModel, "claude-haiku-4-5"} {
+			w.Want("upstream", strings.HasPrefix(w.turn("s", model), "pool/"), true)
 		}
 		for _, account := range []string{"work", "home", "spare"} {
-			w.provider.Inject(account, sim.Rejected(messages.FiveHour))
+			w.Provider.Inject(account, sim.Rejected(messages.FiveHour))
 		}
-		w.wants("served by", w.turn("s", "claude-opus-4-5"), "paid/paid")
-		w.wants("asked for", w.received().Model, "claude-opus-4-5")
-		w.wants("served by", w.turn("s", plainModel), "paid/paid")
-		w.wants("asked for", w.received().Model, "claude-haiku-4-5")
-		w.wants("what is not mapped", strings.Fields(w.refused("s", "claude-haiku-4-5"))[0], "429")
+		w.Want("served by", w.turn("s", "claude-opus-4-5"), "paid/paid")
+		w.Want("asked for", w.Received().Model, "claude-opus-4-5")
+		w.Want("served by", w.turn("s", simtest.PlainModel), "paid/paid")
+		w.Want("asked for", w.Received().Model, "claude-haiku-4-5")
+		w.Want("what is not mapped", strings.Fields(w.refused("s", "claude-haiku-4-5"))[0], "429")
 		for _, account := range []string{"work", "home", "spare"} {
-			w.provider.Clear(account)
+			w.Provider.Clear(account)
 		}
-		w.wants("upstream", strings.HasPrefix(w.turn("s", plainModel), "pool/"), true)
+		w.Want("upstream", strings.HasPrefix(w.turn("s", simtest.PlainModel), "pool/"), true)
 	})
 }
 
 func anotherVendor(t *testing.T, toml string) {
 	inRecipe(t, toml, func(w *world) {
-		w.wants("upstream", strings.HasPrefix(w.turn("s", plainModel), "pool/"), true)
-		w.wants("by prefix", w.turn("s", "kimi-k2-turbo-preview"), "kimi/kimi")
-		w.wants("by name", w.turn("s", "house"), "in-house/house")
-		w.wants("asked for", w.received().Model, "qwen3-coder-480b")
-		w.wants("key", w.received().Header.Get("X-Api-Key"), "paid-key-house")
-		w.provider.Inject("house", sim.ResetConnection())
-		w.wants("when that is down", w.turn("s", "house"), "kimi/kimi")
-		w.wants("asked for", w.received().Model, "kimi-k2-turbo-preview")
-		w.wants("hosts", len(hosts(w.provider.Requests())), 3)
+		w.Want("upstream", strings.HasPrefix(w.turn("s", simtest.PlainModel), "pool/"), true)
+		w.Want("by prefix", w.turn("s", "kimi-k2-turbo-preview"), "kimi/kimi")
+		w.Want("by name", w.turn("s", "house"), "in-house/house")
+		w.Want("asked for", w.Received().Model, "qwen3-coder-480b")
+		w.Want("key", w.Received().Header.Get("X-Api-Key"), "paid-key-house")
+		w.Provider.Inject("house", sim.ResetConnection())
+		w.Want("when that is down", w.turn("s", "house"), "kimi/kimi")
+		w.Want("asked for", w.Received().Model, "kimi-k2-turbo-preview")
+		w.Want("hosts", len(hosts(w.Provider.Requests())), 3)
 	})
 }
 

@@ -13,16 +13,17 @@ import (
 
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // reloads are the two ways to have shunt take a new configuration (CFG-50).
 var reloads = map[string]func(w *world, toml string){
 	"SIGHUP": func(w *world, toml string) {
-		w.must(os.WriteFile(w.file, []byte(toml), 0o600))
+		w.Must(os.WriteFile(w.File, []byte(toml), 0o600))
 		w.hangUp()
 	},
 	"content": func(w *world, toml string) {
-		w.replace(w.file, []byte(toml))
+		w.Replace(w.File, []byte(toml))
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 	},
@@ -30,7 +31,7 @@ var reloads = map[string]func(w *world, toml string){
 
 // hangUp is a SIGHUP, after which the file has been looked at.
 func (w *world) hangUp() {
-	w.hup <- struct{}{}
+	w.HUP <- struct{}{}
 	time.Sleep(time.Millisecond)
 	synctest.Wait()
 }
@@ -51,13 +52,13 @@ func inBoth(t *testing.T, provider sim.Config, toml string, test func(w *world, 
 // switched on again they come home.
 func TestReloadSwitchesAnAccountOffAndOn(t *testing.T) {
 	list := func(keys ...string) string { return poolOf(listed("a") + listed("b", keys...) + listed("c")) }
-	inBoth(t, sim.Config{Accounts: accountsOf(3)}, list(), func(w *world, reload func(string)) {
+	inBoth(t, sim.Config{Accounts: simtest.Accounts(3)}, list(), func(w *world, reload func(string)) {
 		homes := w.homes()
 		reload(list("disabled = true"))
-		before := w.seen()
+		before := w.Seen()
 		for session, home := range homes {
-			got := w.mustServe(session, plainModel)
-			move := w.last().Move
+			got := w.MustServe(session, simtest.PlainModel)
+			move := w.Last().Move
 			switch {
 			case home == "b" && (got == "b" || move == nil || move.Reason != "disabled" || move.From != "b" || move.To != got):
 				w.Errorf("%s of b is with %s: %+v", session, got, move)
@@ -65,15 +66,15 @@ func TestReloadSwitchesAnAccountOffAndOn(t *testing.T) {
 				w.Errorf("%s of %s is with %s: %+v", session, home, got, move)
 			}
 		}
-		for _, account := range w.calls(before) {
+		for _, account := range w.Calls(before) {
 			if account == "b" {
 				w.Errorf("a disabled account was called")
 			}
 		}
 		reload(list())
 		for session, home := range homes {
-			w.wants(session, w.mustServe(session, plainModel), home)
-			if move := w.last().Move; (move != nil) != (home == "b") || move != nil && move.Reason != "returned" {
+			w.Want(session, w.MustServe(session, simtest.PlainModel), home)
+			if move := w.Last().Move; (move != nil) != (home == "b") || move != nil && move.Reason != "returned" {
 				w.Errorf("%s of %s: %+v", session, home, move)
 			}
 		}
@@ -83,26 +84,26 @@ func TestReloadSwitchesAnAccountOffAndOn(t *testing.T) {
 // CFG-51, SEL-12: quota, cooldowns, counters and whose turn it is survive a reload, even one that takes the account out
 // for a while.
 func TestReloadKeepsWhatIsKnown(t *testing.T) {
-	inBoth(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world, reload func(string)) {
+	inBoth(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world, reload func(string)) {
 		for _, name := range []string{"a", "b", "c", "a"} {
-			w.wants("turn", w.mustServe("", plainModel), name)
+			w.Want("turn", w.MustServe("", simtest.PlainModel), name)
 		}
-		w.provider.Inject("b", sim.Rejected(messages.FiveHour).RetryAfter("3000").Times(1))
-		w.wants("served by", w.mustServe("", plainModel), "c")
-		before, at := w.state("b"), time.Now()
+		w.Provider.Inject("b", sim.Rejected(messages.FiveHour).RetryAfter("3000").Times(1))
+		w.Want("served by", w.MustServe("", simtest.PlainModel), "c")
+		before, at := w.State("b"), time.Now()
 		for _, toml := range []string{
 			poolOf(listed("a") + listed("b") + listed("c")), poolOf(listed("a") + listed("c")), poolOf(listed("a", "disabled = true")),
-			"[providers.anthropic]\nauth = \"passthrough\"\nbase_url = \"" + providerURL + "\"\n", poolOf(""),
+			"[providers.anthropic]\nauth = \"passthrough\"\nbase_url = \"" + simtest.ProviderURL + "\"\n", poolOf(""),
 		} {
 			reload(toml)
 		}
-		after := w.state("b")
-		w.wants("rests", after.Cooldown, before.Cooldown-time.Since(at))
-		w.wants("cause", after.Cause, before.Cause)
-		w.wants("requests", after.Requests, before.Requests)
-		w.wants("rotations", after.Rotations, before.Rotations)
-		w.wants("quota", after.Quota, before.Quota)
-		w.wants("turn afterwards", w.mustServe("", plainModel), "c")
+		after := w.State("b")
+		w.Want("rests", after.Cooldown, before.Cooldown-time.Since(at))
+		w.Want("cause", after.Cause, before.Cause)
+		w.Want("requests", after.Requests, before.Requests)
+		w.Want("rotations", after.Rotations, before.Rotations)
+		w.Want("quota", after.Quota, before.Quota)
+		w.Want("turn afterwards", w.MustServe("", simtest.PlainModel), "c")
 	})
 }
 
@@ -122,25 +123,25 @@ func TestBrokenFileChangesNothing(t *testing.T) {
 		"empty":       {"", []string{"empty"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBoth(t, sim.Config{Accounts: accountsOf(1)}, good, func(w *world, reload func(string)) {
-				w.provider.Inject("a", sim.Unauthorized().Times(2))
-				w.ask("", plainModel, true)
+			inBoth(t, sim.Config{Accounts: simtest.Accounts(1)}, good, func(w *world, reload func(string)) {
+				w.Provider.Inject("a", sim.Unauthorized().Times(2))
+				w.Request("", simtest.PlainModel, true)
 				reload(c.toml)
-				w.wants("conditions", w.conditions(), condition)
-				w.wants("log lines", w.logged("running configuration stays"), 1)
-				w.wants("log lines that say why", w.logged(append(c.words, "running configuration stays")...), 1)
-				w.wants("cause", w.state("a").Cause.String(), "unauthorized")
-				w.wants("served by", w.mustServe("", plainModel), "a")
+				w.Want("conditions", w.Conditions(), condition)
+				w.Want("log lines", w.Logged("running configuration stays"), 1)
+				w.Want("log lines that say why", w.Logged(append(c.words, "running configuration stays")...), 1)
+				w.Want("cause", w.State("a").Cause.String(), "unauthorized")
+				w.Want("served by", w.MustServe("", simtest.PlainModel), "a")
 				time.Sleep(time.Minute)
-				w.wants("log lines after a minute", w.logged("running configuration stays"), 1)
+				w.Want("log lines after a minute", w.Logged("running configuration stays"), 1)
 
 				reload(good + "\nanother = \"mistake\"\n")
-				w.wants("log lines of another mistake", w.logged("running configuration stays", "another"), 1)
-				w.wants("conditions", w.conditions(), condition)
+				w.Want("log lines of another mistake", w.Logged("running configuration stays", "another"), 1)
+				w.Want("conditions", w.Conditions(), condition)
 
 				reload(good)
-				w.wants("conditions after the repair", w.conditions(), "")
-				w.wants("served by", w.mustServe("", plainModel), "a")
+				w.Want("conditions after the repair", w.Conditions(), "")
+				w.Want("served by", w.MustServe("", simtest.PlainModel), "a")
 			})
 		})
 	}
@@ -148,28 +149,28 @@ func TestBrokenFileChangesNothing(t *testing.T) {
 
 // CFG-50: nor does a file that is gone, or a directory in its place.
 func TestMissingFileChangesNothing(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
-		w.must(os.Remove(w.file))
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+		w.Must(os.Remove(w.File))
 		time.Sleep(2 * time.Second)
-		w.wants("conditions without a file", w.conditions(), "configuration not reloaded")
-		w.must(os.Mkdir(w.file, 0o700))
+		w.Want("conditions without a file", w.Conditions(), "configuration not reloaded")
+		w.Must(os.Mkdir(w.File, 0o700))
 		w.hangUp()
-		w.wants("log lines", w.logged("running configuration stays"), 2)
-		w.put("b", w.provider.Credentials("a"))
-		second()
-		w.wants("members after a change of the store", w.members(), "a b")
-		w.mustServe("", plainModel)
-		w.must(os.Remove(w.file))
-		w.must(os.WriteFile(w.file, []byte(poolOf("")), 0o600))
+		w.Want("log lines", w.Logged("running configuration stays"), 2)
+		w.Put("b", w.Provider.Credentials("a"))
+		simtest.Second()
+		w.Want("members after a change of the store", w.members(), "a b")
+		w.MustServe("", simtest.PlainModel)
+		w.Must(os.Remove(w.File))
+		w.Must(os.WriteFile(w.File, []byte(poolOf("")), 0o600))
 		time.Sleep(2 * time.Second)
-		w.wants("conditions with one", w.conditions(), "")
+		w.Want("conditions with one", w.Conditions(), "")
 	})
 }
 
 // CFG-51: a setting that needs a restart is named when it changes, and goes on as it was; the others of the same file
 // take effect.
 func TestRestartOnlySettings(t *testing.T) {
-	inBoth(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world, reload func(string)) {
+	inBoth(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world, reload func(string)) {
 		reload(`[server]
 bind = "127.0.0.1:4001"
 max_concurrent_requests = 1
@@ -186,51 +187,51 @@ format = "json"
 			"server.bind", "server.max_concurrent_requests", "server.limits.max_request_header_bytes", "server.limits.max_url_length",
 			"server.timeouts.read_header_ms", "log.format",
 		} {
-			w.wants("log lines about "+key, w.logged("next start", "key="+key), 1)
+			w.Want("log lines about "+key, w.Logged("next start", "key="+key), 1)
 		}
-		w.wants("log lines", w.logged("next start"), 6)
-		w.wants("served by", w.mustServe("", plainModel), "b")
-		body := bodyFor(plainModel, true)
-		large := w.post(w.Context(), sim.MessagesPath, "", body[:len(body)-1]+`,"x":"`+strings.Repeat("x", 1000)+`"}`)
-		w.wants("status of a large body", large.status, http.StatusRequestEntityTooLarge)
+		w.Want("log lines", w.Logged("next start"), 6)
+		w.Want("served by", w.MustServe("", simtest.PlainModel), "b")
+		body := simtest.Body(simtest.PlainModel, true)
+		large := w.Post(w.Context(), sim.MessagesPath, "", body[:len(body)-1]+`,"x":"`+strings.Repeat("x", 1000)+`"}`)
+		w.Want("status of a large body", large.Status, http.StatusRequestEntityTooLarge)
 	})
 }
 
 // CFG-50: where a provider is and how it is spoken to changes with the next request; one that has begun goes on with what
 // it began with, its resends included.
 func TestReloadMovesAProvider(t *testing.T) {
-	inBoth(t, sim.Config{Accounts: append(accountsOf(1), sim.Account{Name: "paid", APIKey: "paid-key"})}, poolOf(""), func(w *world, reload func(string)) {
+	inBoth(t, sim.Config{Accounts: append(simtest.Accounts(1), sim.Account{Name: "paid", APIKey: "paid-key"})}, poolOf(""), func(w *world, reload func(string)) {
 		host := func() string {
-			requests := w.provider.Requests()
+			requests := w.Provider.Requests()
 			return requests[len(requests)-1].Host
 		}
-		w.mustServe("s", plainModel)
-		w.wants("host", host(), "127.0.0.1:8001")
+		w.MustServe("s", simtest.PlainModel)
+		w.Want("host", host(), "127.0.0.1:8001")
 
-		w.provider.Inject("a", sim.Throttled("5").Times(1))
-		begun := w.start(w.Context(), "s")
+		w.Provider.Inject("a", sim.Throttled("5").Times(1))
+		begun := w.Begin(w.Context(), "s", simtest.PlainModel)
 		synctest.Wait()
 		reload("[providers.anthropic]\nauth = \"claude_oauth\"\nbase_url = \"http://localhost:9009/base\"\n")
-		before := w.seen()
-		r := w.ask("s", plainModel, true)
-		w.wants("status", r.status, http.StatusNotFound) // the simulated provider knows no such path
-		w.wants("host", host(), "localhost:9009")
-		w.wants("path", w.provider.Requests()[before].Path, "/base"+sim.MessagesPath)
-		if r := <-begun; r.status != http.StatusOK || r.account != "a" {
-			w.Errorf("the request before: %d by %q", r.status, r.account)
+		before := w.Seen()
+		r := w.Request("s", simtest.PlainModel, true)
+		w.Want("status", r.Status, http.StatusNotFound) // the simulated provider knows no such path
+		w.Want("host", host(), "localhost:9009")
+		w.Want("path", w.Provider.Requests()[before].Path, "/base"+sim.MessagesPath)
+		if r := <-begun; r.Status != http.StatusOK || r.Account != "a" {
+			w.Errorf("the request before: %d by %q", r.Status, r.Account)
 		}
-		w.wants("host of the request before", host(), "127.0.0.1:8001")
+		w.Want("host of the request before", host(), "127.0.0.1:8001")
 
 		for _, c := range []struct{ keys, header, account string }{
 			{"auth = \"passthrough\"", "Bearer the-clients-own", ""},
 			{"auth = \"api_key\"\napi_key_env = \"TEST_KEY\"", "Bearer paid-key", ""},
-			{"auth = \"claude_oauth\"", "Bearer " + w.provider.Token("a"), "a"},
+			{"auth = \"claude_oauth\"", "Bearer " + w.Provider.Token("a"), "a"},
 		} {
-			reload("[providers.anthropic]\nbase_url = \"" + providerURL + "\"\n" + c.keys + "\n")
-			w.wants(c.keys, w.ask("s", plainModel, true).account, c.account)
+			reload("[providers.anthropic]\nbase_url = \"" + simtest.ProviderURL + "\"\n" + c.keys + "\n")
+			w.Want(c.keys, w.Request("s", simtest.PlainModel, true).Account, c.account)
 			synctest.Wait()
-			requests := w.provider.Requests()
-			w.wants("authorization", requests[len(requests)-1].Header.Get("Authorization"), c.header)
+			requests := w.Provider.Requests()
+			w.Want("authorization", requests[len(requests)-1].Header.Get("Authorization"), c.header)
 		}
 	})
 }
@@ -240,33 +241,33 @@ func TestReloadMovesAProvider(t *testing.T) {
 func TestReloadSwitchesTheDefaultProvider(t *testing.T) {
 	pools := func(name string) string {
 		return "[server]\ndefault_provider = \"" + name + "\"\n" + poolOf("") +
-			"[providers.other]\nauth = \"claude_oauth\"\nbase_url = \"" + providerURL + "\"\n[[providers.other.accounts]]\nname = \"a\"\n"
+			"[providers.other]\nauth = \"claude_oauth\"\nbase_url = \"" + simtest.ProviderURL + "\"\n[[providers.other.accounts]]\nname = \"a\"\n"
 	}
-	inBoth(t, sim.Config{Accounts: accountsOf(2)}, pools("anthropic"), func(w *world, reload func(string)) {
-		w.provider.Inject("a", sim.ServerError(500).Times(1))
-		w.mustServe("", plainModel)
-		w.mustServe("", plainModel)
-		rests := w.state("a").Cooldown
+	inBoth(t, sim.Config{Accounts: simtest.Accounts(2)}, pools("anthropic"), func(w *world, reload func(string)) {
+		w.Provider.Inject("a", sim.ServerError(500).Times(1))
+		w.MustServe("", simtest.PlainModel)
+		w.MustServe("", simtest.PlainModel)
+		rests := w.State("a").Cooldown
 		if rests == 0 {
 			w.Fatalf("a does not rest")
 		}
-		other := w.app.Pool("other")
+		other := w.App.Pool("other")
 		if len(other) != 1 || other[0].Cooldown != rests {
 			w.Errorf("the other pool: %+v", other)
 		}
-		w.provider.Inject("a", sim.Throttled("5").Times(1))
-		begun := w.start(w.Context(), "")
+		w.Provider.Inject("a", sim.Throttled("5").Times(1))
+		begun := w.Begin(w.Context(), "", simtest.PlainModel)
 		synctest.Wait()
 		reload(pools("other"))
-		r := w.ask("", plainModel, true)
-		w.wants("served by", r.account, "a")
-		w.wants("x-gateway-upstream", r.header.Get("X-Gateway-Upstream"), "other")
-		w.wants("rests in the first pool", w.state("a").Cooldown, time.Duration(0))
-		w.wants("x-gateway-upstream of a request before", (<-begun).header.Get("X-Gateway-Upstream"), "anthropic")
-		w.stale("a")
-		second()
-		w.mustServe("", plainModel)
-		w.wants("refreshes", len(w.refreshes()), 1)
+		r := w.Request("", simtest.PlainModel, true)
+		w.Want("served by", r.Account, "a")
+		w.Want("x-gateway-upstream", r.Header.Get("X-Gateway-Upstream"), "other")
+		w.Want("rests in the first pool", w.State("a").Cooldown, time.Duration(0))
+		w.Want("x-gateway-upstream of a request before", (<-begun).Header.Get("X-Gateway-Upstream"), "anthropic")
+		w.Stale("a")
+		simtest.Second()
+		w.MustServe("", simtest.PlainModel)
+		w.Want("refreshes", len(w.Refreshes()), 1)
 	})
 }
 
@@ -274,16 +275,16 @@ func TestReloadSwitchesTheDefaultProvider(t *testing.T) {
 // back.
 func TestReloadChangesThresholds(t *testing.T) {
 	list := func(keys ...string) string { return poolOf(listed("a", keys...) + listed("b")) }
-	inBoth(t, sim.Config{Accounts: accountsOf(2)}, list(), func(w *world, reload func(string)) {
-		w.provider.Fill("a", messages.FiveHour, 0.6)
+	inBoth(t, sim.Config{Accounts: simtest.Accounts(2)}, list(), func(w *world, reload func(string)) {
+		w.Provider.Fill("a", messages.FiveHour, 0.6)
 		homes := w.homes()
 		reload(list("threshold_5h = 0.5"))
 		for session := range homes {
-			w.wants(session, w.mustServe(session, plainModel), "b")
+			w.Want(session, w.MustServe(session, simtest.PlainModel), "b")
 		}
 		reload(list("threshold_5h = 0.7"))
 		for session, home := range homes {
-			w.wants(session, w.mustServe(session, plainModel), home)
+			w.Want(session, w.MustServe(session, simtest.PlainModel), home)
 		}
 	})
 }
@@ -291,24 +292,24 @@ func TestReloadChangesThresholds(t *testing.T) {
 // CFG-4, CFG-50: a SIGHUP resolves references anew although the file is the same, and a SIGHUP that changes nothing is
 // harmless.
 func TestHangupResolvesReferences(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, "placeholder = 1", func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, "placeholder = 1", func(w *world) {
 		for range 3 {
 			w.hangUp()
 		}
-		w.mustServe("", plainModel)
-		w.must(os.WriteFile(w.at("url"), []byte("http://localhost:9009\n"), 0o600))
+		w.MustServe("", simtest.PlainModel)
+		w.Must(os.WriteFile(w.at("url"), []byte("http://localhost:9009\n"), 0o600))
 		time.Sleep(5 * time.Second)
-		w.mustServe("", plainModel)
+		w.MustServe("", simtest.PlainModel)
 		w.hangUp()
-		w.mustServe("", plainModel)
+		w.MustServe("", simtest.PlainModel)
 		var hosts []string
-		for _, r := range w.provider.Requests() {
+		for _, r := range w.Provider.Requests() {
 			hosts = append(hosts, r.Host)
 		}
-		w.wants("hosts", strings.Join(hosts, " "), "127.0.0.1:8001 127.0.0.1:8001 localhost:9009")
+		w.Want("hosts", strings.Join(hosts, " "), "127.0.0.1:8001 127.0.0.1:8001 localhost:9009")
 	}, func(w *world) {
-		w.must(os.WriteFile(w.at("url"), []byte(providerURL), 0o600))
-		w.must(os.WriteFile(w.file, []byte("[providers.anthropic]\nauth = \"claude_oauth\"\nbase_url = \"${file:"+w.at("url")+"}\"\n"), 0o600))
+		w.Must(os.WriteFile(w.at("url"), []byte(simtest.ProviderURL), 0o600))
+		w.Must(os.WriteFile(w.File, []byte("[providers.anthropic]\nauth = \"claude_oauth\"\nbase_url = \"${file:"+w.at("url")+"}\"\n"), 0o600))
 	})
 }
 
@@ -317,21 +318,21 @@ func TestRequestsDuringReloads(t *testing.T) {
 	list := func(i int) string {
 		return poolOf(listed("a", fmt.Sprintf("priority = %d", i)) + listed("b", fmt.Sprintf("disabled = %v", i%2 == 0)) + listed("c"))
 	}
-	inWorld(t, sim.Config{Accounts: accountsOf(3), Pace: sim.Pace{FirstByte: 30 * time.Millisecond, Delta: time.Millisecond}}, list(0), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3), Pace: sim.Pace{FirstByte: 30 * time.Millisecond, Delta: time.Millisecond}}, list(0), func(w *world) {
 		var clients sync.WaitGroup
 		for i := range 20 {
 			clients.Go(func() {
 				for range 10 {
-					if r := w.ask(fmt.Sprint(i), plainModel, true); r.status != 200 || r.err != nil {
-						w.Errorf("%d, %v: %s", r.status, r.err, r.body)
+					if r := w.Request(fmt.Sprint(i), simtest.PlainModel, true); r.Status != 200 || r.Err != nil {
+						w.Errorf("%d, %v: %s", r.Status, r.Err, r.Body)
 					}
 				}
 			})
 		}
 		for i := range 50 {
-			w.must(os.WriteFile(w.file, []byte(list(i)), 0o600))
-			w.hup <- struct{}{}
-			w.put("c", w.provider.Login("c"))
+			w.Must(os.WriteFile(w.File, []byte(list(i)), 0o600))
+			w.HUP <- struct{}{}
+			w.Put("c", w.Provider.Login("c"))
 			time.Sleep(11 * time.Millisecond)
 		}
 		clients.Wait()
@@ -340,7 +341,7 @@ func TestRequestsDuringReloads(t *testing.T) {
 
 // CFG-50, [log]: the level and the request log follow a reload.
 func TestReloadChangesTheLog(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
 		first, later := w.at("first.log"), w.at("later.log")
 		lines := func(path string) int {
 			time.Sleep(time.Second)
@@ -352,25 +353,25 @@ func TestReloadChangesTheLog(t *testing.T) {
 		}
 		log := func(keys string) { w.reload(poolOf("") + "[log]\n" + keys + "\n") }
 		log(`requests = "` + first + `"`)
-		w.mustServe("", plainModel)
-		w.wants("records after the log was switched on", lines(first), 1)
+		w.MustServe("", simtest.PlainModel)
+		w.Want("records after the log was switched on", lines(first), 1)
 		log(`requests = "` + later + `"`)
-		w.mustServe("", plainModel)
-		w.wants("records in the first", lines(first), 1)
-		w.wants("records in the later", lines(later), 1)
-		w.must(os.Rename(later, later+".1"))
+		w.MustServe("", simtest.PlainModel)
+		w.Want("records in the first", lines(first), 1)
+		w.Want("records in the later", lines(later), 1)
+		w.Must(os.Rename(later, later+".1"))
 		w.hangUp()
-		w.mustServe("", plainModel)
-		w.wants("records after a rotation", lines(later), 1)
+		w.MustServe("", simtest.PlainModel)
+		w.Want("records after a rotation", lines(later), 1)
 		log(`requests = "/proc/none/requests.log"`)
-		w.mustServe("", plainModel)
-		w.wants("records where the new one cannot be opened", lines(later), 2)
-		w.wants("log lines", w.logged("level=ERROR", "request log"), 1)
+		w.MustServe("", simtest.PlainModel)
+		w.Want("records where the new one cannot be opened", lines(later), 2)
+		w.Want("log lines", w.Logged("level=ERROR", "request log"), 1)
 		log(`level = "error"`)
-		before := w.logged("msg=request")
-		w.mustServe("", plainModel)
-		w.wants("records after the log was switched off", lines(later), 2)
-		w.wants("request lines of the log", w.logged("msg=request"), before)
+		before := w.Logged("msg=request")
+		w.MustServe("", simtest.PlainModel)
+		w.Want("records after the log was switched off", lines(later), 2)
+		w.Want("request lines of the log", w.Logged("msg=request"), before)
 	})
 }
 
@@ -384,26 +385,26 @@ func TestSlowRequestDuringAChange(t *testing.T) {
 		"other accounts":   {func(w *world, _, other string) { w.reload(poolOf(listed(other))) }, true},
 		"all switched off": {func(w *world, home, _ string) { w.reload(poolOf(listed(home, "disabled = true"))) }, true},
 		"no pool":          {func(w *world, _, _ string) { w.reload("[providers.anthropic]\nbase_url = \"http://localhost:9009\"\n") }, true},
-		"renamed":          {func(w *world, home, _ string) { w.must(os.Rename(w.entry(home), w.entry("z"))); second() }, false},
+		"renamed":          {func(w *world, home, _ string) { w.Must(os.Rename(w.Entry(home), w.Entry("z"))); simtest.Second() }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
-				home := w.mustServe("s", plainModel)
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+				home := w.MustServe("s", simtest.PlainModel)
 				other := map[string]string{"a": "b", "b": "a"}[home]
-				body := bodyFor(plainModel, true)
+				body := simtest.Body(simtest.PlainModel, true)
 				body = body[:len(body)-1] + `,"system":"` + strings.Repeat("x", 20_000) + `"}` // more than the client holds back
 				sends, rest := io.Pipe()
-				answer := make(chan reply, 1)
+				answer := make(chan simtest.Reply, 1)
 				go func() { answer <- w.postFrom(sends, int64(len(body)), "s") }()
 				_, err := io.WriteString(rest, body[:10_000])
-				w.must(err)
+				w.Must(err)
 				synctest.Wait()
 				c.change(w, home, other)
 				_, err = io.WriteString(rest, body[10_000:])
-				w.must(err)
-				w.must(rest.Close())
-				if r := <-answer; r.status != http.StatusOK || r.account != home && (c.stays || r.account != other) {
-					w.Errorf("%d by %q, home is %q: %.300s", r.status, r.account, home, r.body)
+				w.Must(err)
+				w.Must(rest.Close())
+				if r := <-answer; r.Status != http.StatusOK || r.Account != home && (c.stays || r.Account != other) {
+					w.Errorf("%d by %q, home is %q: %.300s", r.Status, r.Account, home, r.Body)
 				}
 			})
 		})
@@ -411,19 +412,19 @@ func TestSlowRequestDuringAChange(t *testing.T) {
 }
 
 // postFrom sends a request whose body is still being written.
-func (w *world) postFrom(body io.Reader, length int64, session string) reply {
-	request, err := http.NewRequestWithContext(w.Context(), http.MethodPost, gatewayURL+sim.MessagesPath, body)
+func (w *world) postFrom(body io.Reader, length int64, session string) simtest.Reply {
+	request, err := http.NewRequestWithContext(w.Context(), http.MethodPost, simtest.GatewayURL+sim.MessagesPath, body)
 	if err != nil {
-		return reply{err: err}
+		return simtest.Reply{Err: err}
 	}
 	request.ContentLength = length
 	request.Header.Set("Anthropic-Version", "2023-06-01")
 	request.Header.Set("X-Claude-Code-Session-Id", session)
-	response, err := w.client.Do(request)
+	response, err := w.Client.Do(request)
 	if err != nil {
-		return reply{err: err}
+		return simtest.Reply{Err: err}
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	return reply{status: response.StatusCode, account: response.Header.Get("X-Shunt-Account"), body: string(text), err: err}
+	return simtest.Reply{Status: response.StatusCode, Account: response.Header.Get("X-Shunt-Account"), Body: string(text), Err: err}
 }

@@ -14,6 +14,7 @@ import (
 	"shunt/internal/dialect/messages"
 	"shunt/internal/observe"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 const idleEvent = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":" +
@@ -41,8 +42,8 @@ func TestUpstreamThatFallsSilent(t *testing.T) {
 		stream bool
 		want   string // without pings
 	}{
-		{"between events", silent(stream, "", startEvent), true, startEvent + idleEvent},
-		{"inside an event", silent(stream, "", startEvent+"event: content"), true, startEvent + "event: content"},
+		{"between events", silent(stream, "", simtest.StartEvent), true, simtest.StartEvent + idleEvent},
+		{"inside an event", silent(stream, "", simtest.StartEvent+"event: content"), true, simtest.StartEvent + "event: content"},
 		{"before any event", silent(stream, "", ""), true, idleEvent},
 		{"compressed", silent(stream, "gzip", "no gzip"), true, "no gzip"},
 		{"a document", silent(document, "", `{"type":"message",`), false, `{"type":"message",`},
@@ -51,14 +52,14 @@ func TestUpstreamThatFallsSilent(t *testing.T) {
 			for name, setup := range map[string]struct {
 				provider sim.Config
 				toml     string
-			}{"pool": {sim.Config{Accounts: accountsOf(2)}, poolOf(toml)}, "single": {paid, singleOf(apiKey) + toml}} {
-				for _, model := range []string{plainModel, plainModel + "[1m]"} {
+			}{"pool": {sim.Config{Accounts: simtest.Accounts(2)}, poolOf(toml)}, "single": {paid, singleOf(apiKey) + toml}} {
+				for _, model := range []string{simtest.PlainModel, simtest.PlainModel + "[1m]"} {
 					t.Run(strings.Join([]string{c.name, limit.String(), name, model}, ", "), func(t *testing.T) {
 						inWorld(t, setup.provider, setup.toml, func(w *world) {
-							w.provider.Inject("", c.fault)
+							w.Provider.Inject("", c.fault)
 							began := time.Now()
-							done := make(chan plain, 1)
-							go func() { done <- w.send(sim.MessagesPath, minimal, bodyFor(model, c.stream)) }()
+							done := make(chan simtest.Reply, 1)
+							go func() { done <- w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(model, c.stream)) }()
 							if limit == 0 {
 								time.Sleep(time.Hour)
 								select {
@@ -69,22 +70,22 @@ func TestUpstreamThatFallsSilent(t *testing.T) {
 								return
 							}
 							got := <-done
-							want := strings.Replace(c.want, `"`+plainModel+`"`, `"`+model+`"`, 1)
-							if body := strings.ReplaceAll(got.body, ping, ""); got.status != 200 || body != want || !errors.Is(got.err, io.ErrUnexpectedEOF) {
-								w.Errorf("%d, %v: got  %q\nwant %q", got.status, got.err, body, want)
+							want := strings.Replace(c.want, `"`+simtest.PlainModel+`"`, `"`+model+`"`, 1)
+							if body := strings.ReplaceAll(got.Body, simtest.PingEvent, ""); got.Status != 200 || body != want || !errors.Is(got.Err, io.ErrUnexpectedEOF) {
+								w.Errorf("%d, %v: got  %q\nwant %q", got.Status, got.Err, body, want)
 							}
-							w.wants("took", time.Since(began), limit)
-							r := w.last()
-							w.wants("end", r.End, observe.Truncated)
-							w.wants("cause", r.TruncationCause, observe.UpstreamIdle)
-							w.wants("status", r.Status, 200)
-							if calls := w.calls(0); len(calls) != 1 || name == "pool" && w.state(r.Account).Cooldown != 0 {
+							w.Want("took", time.Since(began), limit)
+							r := w.Last()
+							w.Want("end", r.End, observe.Truncated)
+							w.Want("cause", r.TruncationCause, observe.UpstreamIdle)
+							w.Want("status", r.Status, 200)
+							if calls := w.Calls(0); len(calls) != 1 || name == "pool" && w.State(r.Account).Cooldown != 0 {
 								w.Errorf("calls %v", calls)
 							}
-							if !strings.Contains(w.log.String(), " end=cut cut_cause=upstream_idle ") {
+							if !strings.Contains(w.Log.String(), " end=cut cut_cause=upstream_idle ") {
 								w.Error("the log does not say so")
 							}
-							w.wants("the upstream's side", w.provider.Requests()[0].Outcome, sim.Canceled)
+							w.Want("the upstream's side", w.Provider.Requests()[0].Outcome, sim.Canceled)
 						})
 					})
 				}
@@ -95,14 +96,14 @@ func TestUpstreamThatFallsSilent(t *testing.T) {
 
 // FO-11: pings of the upstream's before its first event reach the client as soon as the hold is over.
 func TestPingsOfASlowUpstream(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
-		steps := []any{": hello\n\n" + ping}
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+		steps := []any{": hello\n\n" + simtest.PingEvent}
 		for range 4 {
-			steps = append(steps, 6*time.Second, ping)
+			steps = append(steps, 6*time.Second, simtest.PingEvent)
 		}
-		w.provider.Inject("", script(append(steps, time.Second, startEvent, stopEvent)...))
+		w.Provider.Inject("", simtest.Script(append(steps, time.Second, simtest.StartEvent, simtest.StopEvent)...))
 		began := time.Now()
-		response := w.stream(plainModel)
+		response := w.Stream(simtest.PlainModel)
 		defer response.Body.Close()
 		got := map[int]string{}
 		for buf := make([]byte, 4<<10); ; {
@@ -112,7 +113,7 @@ func TestPingsOfASlowUpstream(t *testing.T) {
 				break
 			}
 		}
-		want := map[int]string{10: ": hello\n\n" + ping + ping, 12: ping, 18: ping, 24: ping, 25: startEvent + stopEvent}
+		want := map[int]string{10: ": hello\n\n" + simtest.PingEvent + simtest.PingEvent, 12: simtest.PingEvent, 18: simtest.PingEvent, 24: simtest.PingEvent, 25: simtest.StartEvent + simtest.StopEvent}
 		if diff := cmp.Diff(want, got); diff != "" {
 			w.Errorf("by second (-want +got):\n%s", diff)
 		}
@@ -121,21 +122,21 @@ func TestPingsOfASlowUpstream(t *testing.T) {
 
 // OBS-1: an error event inside a stream of status 200 is not a success: not in the log, the metrics or the record.
 func TestErrorEventIsNoSuccess(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, surface+poolOf(""), func(w *world) {
-		w.provider.Inject("", script(startEvent, time.Second, errorEvent[:9], time.Second, errorEvent[9:]))
-		got := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, true))
-		if got.body != startEvent+errorEvent || got.err != nil || got.status != 200 {
-			w.Errorf("%d, %v: %q", got.status, got.err, got.body)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, surface+poolOf(""), func(w *world) {
+		w.Provider.Inject("", simtest.Script(simtest.StartEvent, time.Second, simtest.ErrorEvent[:9], time.Second, simtest.ErrorEvent[9:]))
+		got := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, true))
+		if got.Body != simtest.StartEvent+simtest.ErrorEvent || got.Err != nil || got.Status != 200 {
+			w.Errorf("%d, %v: %q", got.Status, got.Err, got.Body)
 		}
-		r := w.last()
-		w.wants("end", r.End, observe.Failed)
-		w.wants("type", r.StreamError, "overloaded_error")
-		w.wants("the call", r.Calls[0].Result, observe.ResultStreamError)
+		r := w.Last()
+		w.Want("end", r.End, observe.Failed)
+		w.Want("type", r.StreamError, "overloaded_error")
+		w.Want("the call", r.Calls[0].Result, observe.ResultStreamError)
 		if r.Tokens == nil || r.Tokens.Input != 7 {
 			w.Errorf("tokens %+v", r.Tokens)
 		}
-		if !strings.Contains(w.log.String(), " status=200 end=error stream_error=overloaded_error ") {
-			w.Errorf("the log does not say so: %s", w.log)
+		if !strings.Contains(w.Log.String(), " status=200 end=error stream_error=overloaded_error ") {
+			w.Errorf("the log does not say so: %s", w.Log)
 		}
 		_, text := w.scrape("GET", "Authorization", "Bearer "+readKey)
 		for line, there := range map[string]bool{
@@ -153,19 +154,19 @@ func TestErrorEventIsNoSuccess(t *testing.T) {
 // OBS-1, FO-11: a refusal that is relayed because every account ends like this keeps the results of its calls; a client that leaves
 // once it has read the error has not aborted anything.
 func TestErrorEventThatIsRelayedLast(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
-		w.provider.Inject("a", sim.ErrorStream(messages.TypeOverloaded).Times(1))
-		w.ask("s", plainModel, true)
-		r := w.last()
-		w.wants("end", r.End, observe.Failed)
-		w.wants("type", r.StreamError, "overloaded_error")
-		w.wants("the call", r.Calls[0].Result, "overloaded")
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+		w.Provider.Inject("a", sim.ErrorStream(messages.TypeOverloaded).Times(1))
+		w.Request("s", simtest.PlainModel, true)
+		r := w.Last()
+		w.Want("end", r.End, observe.Failed)
+		w.Want("type", r.StreamError, "overloaded_error")
+		w.Want("the call", r.Calls[0].Result, "overloaded")
 
-		w.provider.Inject("", script(startEvent, errorEvent, time.Hour))
-		response := w.stream(plainModel)
-		io.ReadFull(response.Body, make([]byte, len(startEvent+errorEvent)))
+		w.Provider.Inject("", simtest.Script(simtest.StartEvent, simtest.ErrorEvent, time.Hour))
+		response := w.Stream(simtest.PlainModel)
+		io.ReadFull(response.Body, make([]byte, len(simtest.StartEvent+simtest.ErrorEvent)))
 		response.Body.Close()
 		synctest.Wait()
-		w.wants("end", w.last().End, observe.Failed)
+		w.Want("end", w.Last().End, observe.Failed)
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // TestNothingIsGivenAway plants recognisable secrets wherever a client or an account has some, has everything go wrong
@@ -27,22 +28,22 @@ func TestNothingIsGivenAway(t *testing.T) {
 		header  = "planted-header"
 	)
 	requests := filepath.Join(t.TempDir(), "requests.jsonl")
-	talkative := func(w *world) { w.level.Set(slog.LevelDebug) }
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf("[log]\nlevel = \"debug\"\nrequests = \""+requests+"\"\n[server.limits]\nmax_url_length = 300\n"), func(w *world) {
+	talkative := func(w *world) { w.Level.Set(slog.LevelDebug) }
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf("[log]\nlevel = \"debug\"\nrequests = \""+requests+"\"\n[server.limits]\nmax_url_length = 300\n"), func(w *world) {
 		planted := []string{prompt, query, session, header, "sk-ant-", "planted-device", "sim text"} // the last is what answers say
-		client := with(minimal, "Authorization", "Bearer "+header, "X-Api-Key", header, "Cookie", header, "X-Claude-Code-Session-Id", session,
+		client := simtest.With(simtest.Minimal, "Authorization", "Bearer "+header, "X-Api-Key", header, "Cookie", header, "X-Claude-Code-Session-Id", session,
 			"X-Shunt-Token", header, "X-Forwarded-For", header, "X-Custom", header)
 		body := func(stream bool) string {
 			return fmt.Sprintf(`{"model":"%s","stream":%v,"max_tokens":9,"messages":[{"role":"user","content":"%s"}],"system":"%s","metadata":{"user_id":"{\"device_id\":\"planted-device\",\"account_uuid\":\"planted-device\"}"}}`,
-				plainModel, stream, prompt, prompt)
+				simtest.PlainModel, stream, prompt, prompt)
 		}
 		target := sim.MessagesPath + "?key=" + query
 		var own []string // all that shunt said itself
 		ask := func(target string, h http.Header, body string) {
-			got := w.send(target, h, body)
-			told := fmt.Sprint(got.header)
-			if got.header["X-Gateway-Upstream"] == nil {
-				told += got.body
+			got := w.Send(target, h, body)
+			told := fmt.Sprint(got.Header)
+			if got.Header["X-Gateway-Upstream"] == nil {
+				told += got.Body
 			}
 			own = append(own, told)
 		}
@@ -50,16 +51,16 @@ func TestNothingIsGivenAway(t *testing.T) {
 			for _, f := range faults(
 				sim.SlowHeaders(0), sim.Rejected(messages.FiveHour), sim.Throttled("2"), sim.Throttled("90"), sim.Unauthorized(), sim.Overloaded(), sim.ServerError(500),
 				sim.CredentialForbidden(), sim.ModelForbidden(), sim.ResetConnection(), sim.Hang(), sim.Redirect("/elsewhere"), sim.ErrorStream(messages.TypeOverloaded),
-				sim.Abort(3), sim.Truncate(3), sim.Failure(400, messages.TypeInvalidRequest, prompt+" is too long"), sim.Respond(stall(500)),
+				sim.Abort(3), sim.Truncate(3), sim.Failure(400, messages.TypeInvalidRequest, prompt+" is too long"), simtest.Stall(500),
 			) {
-				w.provider.Inject("", f)
+				w.Provider.Inject("", f)
 				for _, stream := range []bool{true, false} {
 					ask(target, client, body(stream))
 				}
 				ctx, leave := context.WithTimeout(w.Context(), time.Second)
-				w.sendIn(ctx, target, client, body(true))
+				w.SendUntil(ctx, target, client, body(true))
 				leave()
-				w.provider.Clear("")
+				w.Provider.Clear("")
 			}
 		}
 		everything()
@@ -72,45 +73,45 @@ func TestNothingIsGivenAway(t *testing.T) {
 		for _, wrong := range []string{"/v1/" + query, "/v1/messages/" + query, "/v1/messages?" + strings.Repeat(query, 100)} {
 			ask(wrong, client, body(true))
 		}
-		ask(target, with(client, "Content-Encoding", header), body(true))
-		ask(target, with(client, "Origin", "https://"+header+".example"), body(true))
-		ask(target, with(client, "X-Flood", strings.Repeat(header, 10_000)), body(true))
+		ask(target, simtest.With(client, "Content-Encoding", header), body(true))
+		ask(target, simtest.With(client, "Origin", "https://"+header+".example"), body(true))
+		ask(target, simtest.With(client, "X-Flood", strings.Repeat(header, 10_000)), body(true))
 
 		// The logins break too: refused, unreachable, unreadable.
 		for _, f := range faults(sim.InvalidGrant(), sim.ServerError(500).On(sim.TokenPath), sim.ResetConnection().On(sim.TokenPath)) {
-			for _, name := range w.provider.Accounts() {
-				planted = append(planted, w.provider.Token(name))
-				w.write(name, w.provider.Login(name))
-				w.provider.ExpireTokens(name)
+			for _, name := range w.Provider.Accounts() {
+				planted = append(planted, w.Provider.Token(name))
+				w.Put(name, w.Provider.Login(name))
+				w.Provider.ExpireTokens(name)
 			}
 			time.Sleep(2 * time.Second)
-			w.provider.Inject("", f)
+			w.Provider.Inject("", f)
 			everything()
-			w.provider.Inject("", f)
+			w.Provider.Inject("", f)
 			ask(target, client, body(true))
-			w.provider.Clear("")
+			w.Provider.Clear("")
 		}
-		w.write("a", []byte(`{"claudeAiOauth":{"accessToken":"sk-ant-half`))
-		w.write("b", []byte(`{"claudeAiOauth":{"accessToken":"sk-ant-blank ","expiresAt":"sk-ant-number"}}`))
+		w.Put("a", []byte(`{"claudeAiOauth":{"accessToken":"sk-ant-half`))
+		w.Put("b", []byte(`{"claudeAiOauth":{"accessToken":"sk-ant-blank ","expiresAt":"sk-ant-number"}}`))
 		time.Sleep(2 * time.Second)
 		ask(target, client, body(true))
-		w.upstream.Close()
-		w.provider.Inject("", sim.ResetConnection())
+		w.Upstream.Close()
+		w.Provider.Inject("", sim.ResetConnection())
 		everything()
-		if err := w.end(); err != nil {
+		if err := w.Stop(); err != nil {
 			w.Error(err)
 		}
 
 		lines, err := os.ReadFile(requests)
-		if n := strings.Count(string(lines), "\n"); err != nil || n != len(w.records) || n < 200 || !strings.Contains(w.log.String(), "level=DEBUG") {
-			w.Errorf("too little to look at: %v, %d lines of %d", err, n, len(w.records))
+		if n := strings.Count(string(lines), "\n"); err != nil || n != len(w.Records()) || n < 200 || !strings.Contains(w.Log.String(), "level=DEBUG") {
+			w.Errorf("too little to look at: %v, %d lines of %d", err, n, len(w.Records()))
 		}
-		records, err := json.Marshal(w.records)
+		records, err := json.Marshal(w.Records())
 		if err != nil {
 			w.Error(err)
 		}
 		for place, text := range map[string]string{
-			"log": w.log.String(), "request log": string(lines), "records": string(records), "conditions": fmt.Sprint(w.app.Conditions()),
+			"log": w.Log.String(), "request log": string(lines), "records": string(records), "conditions": fmt.Sprint(w.App.Conditions()),
 			"answers of shunt's own": strings.Join(own, "\n"),
 		} {
 			for _, secret := range planted {

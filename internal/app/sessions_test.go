@@ -7,22 +7,18 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"shunt/internal/clock"
 	"shunt/internal/dialect/messages"
-	"shunt/internal/family/claude"
 	"shunt/internal/observe"
 	"shunt/internal/pool"
-	"shunt/internal/quota"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // entry is one [[accounts]] entry of the configuration.
@@ -30,51 +26,26 @@ func entry(name string, lines ...string) string {
 	return "[[providers.anthropic.accounts]]\nname = \"" + name + "\"\n" + strings.Join(lines, "\n") + "\n"
 }
 
-// moves are the moves that the log tells of, as "from>to reason".
-func (w *world) moves() []string {
-	synctest.Wait()
-	var list []string
-	for _, m := range movedLine.FindAllStringSubmatch(w.log.String(), -1) {
-		list = append(list, m[1]+">"+m[2]+" "+m[3])
-	}
-	return list
-}
-
-var movedLine = regexp.MustCompile(`level=INFO msg="session moved" provider=anthropic session=[0-9a-f]{8} from=(\S+) to=(\S+) reason=(\S+)\n`)
-
-// sessionAt is a session whose home is the account; the pool is used by the search.
-func (w *world) sessionAt(account string) string {
-	w.Helper()
-	for i := range 200 {
-		session := fmt.Sprint("session-", i)
-		if w.mustServe(session, plainModel) == account {
-			return session
-		}
-	}
-	w.Fatalf("no session is at home on %s", account)
-	return ""
-}
-
 // SEL-1, ACC-4: sessions stay where they are, every account has its share, and a new account takes about 1/n of the
 // sessions and moves no other.
 func TestSessionsStay(t *testing.T) {
 	const sessions = 200
-	away := func(w *world) { os.Remove(filepath.Join(w.store, "e.json")) }
-	inWorld(t, sim.Config{Accounts: accountsOf(5)}, poolOf(""), func(w *world) {
+	away := func(w *world) { os.Remove(filepath.Join(w.Store, "e.json")) }
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(5)}, poolOf(""), func(w *world) {
 		homes, share := map[string]string{}, map[string]int{}
 		for i := range sessions {
 			s := fmt.Sprint("s", i)
-			homes[s] = w.mustServe(s, plainModel)
+			homes[s] = w.MustServe(s, simtest.PlainModel)
 			share[homes[s]]++
 		}
 		if len(share) != 4 || slices.Min(slices.Collect(maps.Values(share))) < sessions/4/2 {
 			w.Errorf("shares %v", share)
 		}
-		w.write("e", w.provider.Credentials("e"))
+		w.Put("e", w.Provider.Credentials("e"))
 		time.Sleep(2 * time.Second)
 		moved := 0
 		for s, home := range homes {
-			switch now := w.mustServe(s, plainModel); now {
+			switch now := w.MustServe(s, simtest.PlainModel); now {
 			case home:
 			case "e":
 				moved++
@@ -85,7 +56,7 @@ func TestSessionsStay(t *testing.T) {
 		if moved < sessions/5/2 || moved > sessions/5*2 {
 			w.Errorf("%d of %d sessions moved to a fifth account", moved, sessions)
 		}
-		if moves := w.moves(); len(moves) != moved || !strings.HasSuffix(moves[0], ">e pool_changed") {
+		if moves := w.Moves(); len(moves) != moved || !strings.HasSuffix(moves[0], ">e pool_changed") {
 			w.Errorf("%d moves are logged, the first as %q", len(moves), moves[0])
 		}
 	}, away)
@@ -93,22 +64,22 @@ func TestSessionsStay(t *testing.T) {
 
 // SEL-2: without a session, or with a blank one, accounts take turns; requests of sessions and second attempts take none.
 func TestTurns(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(entry("a")+entry("b", "disabled = true")+entry("c")), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(entry("a")+entry("b", "disabled = true")+entry("c")), func(w *world) {
 		var got []string
 		for i := range 6 {
-			header := with(minimal, "X-Claude-Code-Session-Id", " \t"[:i%3])
+			header := simtest.With(simtest.Minimal, "X-Claude-Code-Session-Id", " \t"[:i%3])
 			path := []string{sim.MessagesPath, sim.CountTokensPath}[i%2]
-			got = append(got, w.send(path, header, bodyFor(plainModel, false)).header.Get("X-Shunt-Account"))
-			w.mustServe("s", plainModel)
+			got = append(got, w.Send(path, header, simtest.Body(simtest.PlainModel, false)).Header.Get("X-Shunt-Account"))
+			w.MustServe("s", simtest.PlainModel)
 		}
 		if want := []string{"a", "c", "a", "c", "a", "c"}; !slices.Equal(got, want) {
 			w.Errorf("turns %v", got)
 		}
-		w.provider.Inject("a", sim.Overloaded().Times(1))
-		if first, second := w.mustServe("", plainModel), w.mustServe("", plainModel); first != "c" || second != "c" {
+		w.Provider.Inject("a", sim.Overloaded().Times(1))
+		if first, second := w.MustServe("", simtest.PlainModel), w.MustServe("", simtest.PlainModel); first != "c" || second != "c" {
 			w.Errorf("after a failure: %s, %s", first, second)
 		}
-		if moves := w.moves(); len(moves) != 0 {
+		if moves := w.Moves(); len(moves) != 0 {
 			w.Errorf("moves %v", moves)
 		}
 	})
@@ -120,42 +91,42 @@ func TestSessionLeavesBeforeTheWall(t *testing.T) {
 	soon := sim.Window{ResetIn: 30 * time.Minute}
 	accounts := []sim.Account{{Name: "a", FiveHour: soon}, {Name: "b"}, {Name: "c"}}
 	inWorld(t, sim.Config{Accounts: accounts}, poolOf(""), func(w *world) {
-		session := w.sessionAt("a")
-		w.provider.Fill("a", messages.FiveHour, 0.9798)
+		session := w.SessionAt("a")
+		w.Provider.Fill("a", messages.FiveHour, 0.9798)
 		for range 3 {
-			if got := w.mustServe(session, plainModel); got != "a" {
+			if got := w.MustServe(session, simtest.PlainModel); got != "a" {
 				w.Fatalf("below the threshold it went to %s", got)
 			}
 		}
-		w.provider.Fill("a", messages.FiveHour, 0.98)
-		w.mustServe(session, plainModel) // its answer says so
-		refuge := w.mustServe(session, plainModel)
+		w.Provider.Fill("a", messages.FiveHour, 0.98)
+		w.MustServe(session, simtest.PlainModel) // its answer says so
+		refuge := w.MustServe(session, simtest.PlainModel)
 		if refuge == "a" {
 			w.Fatal("it stayed at the wall")
 		}
-		r := w.last()
+		r := w.Last()
 		if diff := cmp.Diff(&observe.Move{From: "a", To: refuge, Reason: "near_quota"}, r.Move); diff != "" || r.Attempts != 1 || r.Why != "near_quota" {
 			w.Errorf("record %+v: %s", r, diff)
 		}
 		for range 5 {
-			if got := w.mustServe(session, plainModel); got != refuge {
+			if got := w.MustServe(session, simtest.PlainModel); got != refuge {
 				w.Errorf("it hopped from %s to %s", refuge, got)
 			}
 		}
-		if r := w.last(); r.Why != string(pool.LastServed) || r.Move != nil {
+		if r := w.Last(); r.Why != string(pool.LastServed) || r.Move != nil {
 			w.Errorf("record %+v", r)
 		}
 		time.Sleep(31 * time.Minute)
-		if got := w.mustServe(session, plainModel); got != "a" {
+		if got := w.MustServe(session, simtest.PlainModel); got != "a" {
 			w.Errorf("after the reset it is at %s", got)
 		}
-		if got, want := w.moves(), []string{"a>" + refuge + " near_quota", refuge + ">a returned"}; !slices.Equal(got, want) {
+		if got, want := w.Moves(), []string{"a>" + refuge + " near_quota", refuge + ">a returned"}; !slices.Equal(got, want) {
 			w.Errorf("moves %q", got)
 		}
-		if strings.Contains(w.log.String(), session) {
+		if strings.Contains(w.Log.String(), session) {
 			w.Error("the session's id is in the log") // AUTH-2b
 		}
-		for _, r := range w.provider.Requests() {
+		for _, r := range w.Provider.Requests() {
 			if r.Status != 200 {
 				w.Errorf("a request was answered with %d", r.Status)
 			}
@@ -172,28 +143,28 @@ func TestAccountThresholds(t *testing.T) {
 		model  string
 		leaves bool
 	}{
-		{"", messages.FiveHour, 0.97, plainModel, false},
-		{"", messages.SevenDay, 0.98, plainModel, true},
-		{"threshold = 0.5", messages.FiveHour, 0.49, plainModel, false},
-		{"threshold = 0.5", messages.FiveHour, 0.5, plainModel, true},
-		{"threshold = 0.5", messages.SevenDay, 0.6, plainModel, true},
-		{"threshold = 0.5\nthreshold_7d = 0.7", messages.SevenDay, 0.6, plainModel, false},
-		{"threshold_7d = 0.7", messages.SevenDay, 0.7, plainModel, true},
-		{"threshold_5h = 0.3", messages.FiveHour, 0.3, fableModel, true},
-		{"threshold = 1.0", messages.FiveHour, 0.98, plainModel, true}, // never above 0.98
-		{"threshold_fable = 0.4", messages.Fable, 0.4, fableModel, true},
-		{"threshold_fable = 0.4", messages.Fable, 0.4, plainModel, false},
-		{"threshold_7d = 0.4", messages.SevenDay, 0.4, fableModel, false}, // the Fable week governs
-		{"threshold = 0.0", messages.FiveHour, 0, plainModel, true},
+		{"", messages.FiveHour, 0.97, simtest.PlainModel, false},
+		{"", messages.SevenDay, 0.98, simtest.PlainModel, true},
+		{"threshold = 0.5", messages.FiveHour, 0.49, simtest.PlainModel, false},
+		{"threshold = 0.5", messages.FiveHour, 0.5, simtest.PlainModel, true},
+		{"threshold = 0.5", messages.SevenDay, 0.6, simtest.PlainModel, true},
+		{"threshold = 0.5\nthreshold_7d = 0.7", messages.SevenDay, 0.6, simtest.PlainModel, false},
+		{"threshold_7d = 0.7", messages.SevenDay, 0.7, simtest.PlainModel, true},
+		{"threshold_5h = 0.3", messages.FiveHour, 0.3, simtest.FableModel, true},
+		{"threshold = 1.0", messages.FiveHour, 0.98, simtest.PlainModel, true}, // never above 0.98
+		{"threshold_fable = 0.4", messages.Fable, 0.4, simtest.FableModel, true},
+		{"threshold_fable = 0.4", messages.Fable, 0.4, simtest.PlainModel, false},
+		{"threshold_7d = 0.4", messages.SevenDay, 0.4, simtest.FableModel, false}, // the Fable week governs
+		{"threshold = 0.0", messages.FiveHour, 0, simtest.PlainModel, true},
 	} {
-		inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(entry("a", c.keys)+entry("b")), func(w *world) {
-			w.provider.Fill("a", c.window, c.fill)
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(entry("a", c.keys)+entry("b")), func(w *world) {
+			w.Provider.Fill("a", c.window, c.fill)
 			session, at := "", ""
 			for i := 0; at != "a"; i++ {
 				session = fmt.Sprint("s", i)
-				at = w.mustServe(session, c.model) // a is unseen until it has answered once
+				at = w.MustServe(session, c.model) // a is unseen until it has answered once
 			}
-			if got := w.mustServe(session, c.model); (got != "a") != c.leaves {
+			if got := w.MustServe(session, c.model); (got != "a") != c.leaves {
 				w.Errorf("%q, %v at %v, %s: served by %s", c.keys, c.window, c.fill, c.model, got)
 			}
 		})
@@ -220,67 +191,53 @@ func TestWhereSessionsGo(t *testing.T) {
 		inWorld(t, sim.Config{Accounts: accounts}, poolOf(c.toml), func(w *world) {
 			sessions := map[string]string{}
 			for i := 0; len(sessions) < len(c.seen); i++ { // whoever answers is seen
-				home := w.home(fmt.Sprint("s", i))
+				home := w.Home(fmt.Sprint("s", i))
 				if strings.Contains(c.seen, home) && sessions[home] == "" {
 					sessions[home] = fmt.Sprint("s", i)
 				}
 			}
 			for _, home := range slices.Sorted(maps.Keys(sessions)) {
-				if got := w.mustServe(sessions[home], plainModel); got != home {
+				if got := w.MustServe(sessions[home], simtest.PlainModel); got != home {
 					w.Fatalf("a session of %s began at %s", home, got)
 				}
 			}
-			w.provider.Fill("a", messages.FiveHour, 0.99)
-			w.mustServe(sessions["a"], plainModel)
-			if got := w.mustServe(sessions["a"], plainModel); got != c.want {
+			w.Provider.Fill("a", messages.FiveHour, 0.99)
+			w.MustServe(sessions["a"], simtest.PlainModel)
+			if got := w.MustServe(sessions["a"], simtest.PlainModel); got != c.want {
 				w.Errorf("%q, seen %s: it went to %s, want %s", c.toml, c.seen, got, c.want)
 			}
 		})
 	}
 }
 
-// home is the account that a session belongs to, told without asking anybody (SEL-1).
-func (w *world) home(session string) string {
-	p := pool.NewRegistry(clock.Clock{}, map[string]*quota.Table{"claude": claude.Family.Windows}).Pool("x")
-	var all []pool.Account
-	for _, s := range w.app.Pool("anthropic") {
-		a := s.Account
-		a.Disabled = false
-		all = append(all, a)
-	}
-	p.Configure(all, pool.Policy{})
-	c, _ := p.Begin(pool.Criteria{Session: pool.SessionOf(session)}).Next(context.Background())
-	return c.Name
-}
-
 // SEL-10, SEL-11: when everyone is near the wall, everyone still serves. FO-15: when everyone is cooled, the session's own
 // account is tried first, then the one that recovers first, and no other.
 func TestEverybodyNearOrCooled(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
-		for i, name := range w.provider.Accounts() {
-			w.provider.Fill(name, messages.SevenDay, 0.981+float64(i)/1000)
-			w.mustServe("", plainModel)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
+		for i, name := range w.Provider.Accounts() {
+			w.Provider.Fill(name, messages.SevenDay, 0.981+float64(i)/1000)
+			w.MustServe("", simtest.PlainModel)
 		}
 		served := map[string]int{}
 		for i := range 60 {
-			served[w.mustServe(fmt.Sprint("s", i), plainModel)]++
+			served[w.MustServe(fmt.Sprint("s", i), simtest.PlainModel)]++
 		}
 		if len(served) != 3 {
 			w.Errorf("sessions of a pool at the wall pile up: %v", served)
 		}
 	})
-	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
 		for name, after := range map[string]string{"a": "300", "b": "100", "c": "200"} {
-			w.provider.Inject(name, sim.Rejected(messages.SevenDay).RetryAfter(after))
+			w.Provider.Inject(name, sim.Rejected(messages.SevenDay).RetryAfter(after))
 		}
-		if r := w.ask("", plainModel, true); r.status != 429 {
-			w.Fatalf("%d", r.status)
+		if r := w.Request("", simtest.PlainModel, true); r.Status != 429 {
+			w.Fatalf("%d", r.Status)
 		}
-		before := w.seen()
-		w.ask("s", plainModel, true)
-		if home := w.home("s"); home == "b" {
+		before := w.Seen()
+		w.Request("s", simtest.PlainModel, true)
+		if home := w.Home("s"); home == "b" {
 			w.Fatal("the session's own recovers first")
-		} else if calls := w.calls(before); !slices.Equal(calls, []string{home, "b"}) {
+		} else if calls := w.Calls(before); !slices.Equal(calls, []string{home, "b"}) {
 			w.Errorf("asked in the order %v", calls)
 		}
 	})
@@ -288,21 +245,21 @@ func TestEverybodyNearOrCooled(t *testing.T) {
 
 // RTE-4: count_tokens goes through the same pool: to the session's account, and on to the next when that fails.
 func TestCountTokens(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(3)}, poolOf(""), func(w *world) {
-		header := with(minimal, "X-Claude-Code-Session-Id", "s")
-		home := w.mustServe("s", plainModel)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
+		header := simtest.With(simtest.Minimal, "X-Claude-Code-Session-Id", "s")
+		home := w.MustServe("s", simtest.PlainModel)
 		for range 3 {
-			got := w.send(sim.CountTokensPath, header, bodyFor(plainModel, false))
-			if got.status != 200 || got.header.Get("X-Shunt-Account") != home || !strings.HasPrefix(got.body, `{"input_tokens":`) {
-				w.Errorf("%d by %s: %s", got.status, got.header.Get("X-Shunt-Account"), got.body)
+			got := w.Send(sim.CountTokensPath, header, simtest.Body(simtest.PlainModel, false))
+			if got.Status != 200 || got.Header.Get("X-Shunt-Account") != home || !strings.HasPrefix(got.Body, `{"input_tokens":`) {
+				w.Errorf("%d by %s: %s", got.Status, got.Header.Get("X-Shunt-Account"), got.Body)
 			}
 		}
-		w.provider.Inject(home, sim.Rejected(messages.FiveHour).Times(1))
-		got := w.send(sim.CountTokensPath, header, bodyFor(plainModel, false))
-		if other := got.header.Get("X-Shunt-Account"); got.status != 200 || other == home || w.state(home).Cooldown != 0 {
-			w.Errorf("%d by %s, home rests %v", got.status, other, w.state(home).Cooldown)
+		w.Provider.Inject(home, sim.Rejected(messages.FiveHour).Times(1))
+		got := w.Send(sim.CountTokensPath, header, simtest.Body(simtest.PlainModel, false))
+		if other := got.Header.Get("X-Shunt-Account"); got.Status != 200 || other == home || w.State(home).Cooldown != 0 {
+			w.Errorf("%d by %s, home rests %v", got.Status, other, w.State(home).Cooldown)
 		}
-		if r := w.last(); r.Path != sim.CountTokensPath || r.Attempts != 2 {
+		if r := w.Last(); r.Path != sim.CountTokensPath || r.Attempts != 2 {
 			w.Errorf("record %+v", r)
 		}
 	})
@@ -310,27 +267,27 @@ func TestCountTokens(t *testing.T) {
 
 // SEL-30: every reason for a move is told once, by name; requests of one session side by side tell it once.
 func TestMovesAreLogged(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
-		session := w.sessionAt("a")
-		w.provider.Inject("a", sim.ServerError(500).Times(1))
-		w.mustServe(session, plainModel) // failover
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+		session := w.SessionAt("a")
+		w.Provider.Inject("a", sim.ServerError(500).Times(1))
+		w.MustServe(session, simtest.PlainModel) // failover
 		time.Sleep(40 * time.Second)
-		w.mustServe(session, plainModel) // returned
-		w.provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter("60").Times(1))
-		w.mustServe(w.other(session, "a"), plainModel) // somebody else finds out
-		before := len(w.moves())
+		w.MustServe(session, simtest.PlainModel) // returned
+		w.Provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter("60").Times(1))
+		w.MustServe(w.OtherSession(session, "a"), simtest.PlainModel) // somebody else finds out
+		before := len(w.Moves())
 
-		w.provider.Inject("b", sim.SlowHeaders(5*time.Second).Times(3))
-		var side []<-chan reply
+		w.Provider.Inject("b", sim.SlowHeaders(5*time.Second).Times(3))
+		var side []<-chan simtest.Reply
 		for range 3 {
-			side = append(side, w.begin(context.Background(), session, plainModel))
+			side = append(side, w.Begin(context.Background(), session, simtest.PlainModel))
 		}
 		for _, c := range side {
-			if r := <-c; r.status != http.StatusOK || r.account != "b" {
-				w.Errorf("%d by %s", r.status, r.account)
+			if r := <-c; r.Status != http.StatusOK || r.Account != "b" {
+				w.Errorf("%d by %s", r.Status, r.Account)
 			}
 		}
-		moves := w.moves()
+		moves := w.Moves()
 		if want := []string{"a>b failover", "b>a returned"}; !slices.Equal(moves[:2], want) {
 			w.Errorf("moves %q", moves)
 		}
@@ -340,28 +297,19 @@ func TestMovesAreLogged(t *testing.T) {
 	})
 }
 
-// other is another session of the account than this one.
-func (w *world) other(session, account string) string {
-	for i := 0; ; i++ {
-		if s := fmt.Sprint("other-", i); s != session && w.home(s) == account {
-			return s
-		}
-	}
-}
-
 // The Fable week moves Fable requests of a session only: its other requests stay at home (SEL-4).
 func TestNearTheFableWeek(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
-		home := w.mustServe("s", fableModel)
-		w.provider.Fill(home, messages.Fable, 0.985)
-		w.mustServe("s", fableModel)
-		if got := w.mustServe("s", fableModel); got == home {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+		home := w.MustServe("s", simtest.FableModel)
+		w.Provider.Fill(home, messages.Fable, 0.985)
+		w.MustServe("s", simtest.FableModel)
+		if got := w.MustServe("s", simtest.FableModel); got == home {
 			w.Error("Fable stayed at its wall")
 		}
-		if got := w.mustServe("s", plainModel); got != home {
+		if got := w.MustServe("s", simtest.PlainModel); got != home {
 			w.Error("another model left for Fable's sake")
 		}
-		for _, r := range w.provider.Requests() {
+		for _, r := range w.Provider.Requests() {
 			if r.Status != 200 {
 				w.Errorf("a request was answered with %d", r.Status)
 			}

@@ -12,11 +12,12 @@ import (
 	"shunt/internal/dialect/messages"
 	"shunt/internal/observe"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // singleOf is a configuration whose default provider has one credential: auth and more keys, as TOML lines.
 func singleOf(lines ...string) string {
-	return "[providers.anthropic]\nbase_url = \"" + providerURL + "\"\n" + strings.Join(lines, "\n") + "\n"
+	return "[providers.anthropic]\nbase_url = \"" + simtest.ProviderURL + "\"\n" + strings.Join(lines, "\n") + "\n"
 }
 
 // paid is a provider with one paid key, which the environment of every world holds in TEST_KEY.
@@ -42,18 +43,18 @@ func TestSingleCredentials(t *testing.T) {
 		}
 		return h
 	}
-	theirs := with(without(client, "Authorization"), "Authorization", "Bearer theirs", "X-Api-Key", "theirs-too")
+	theirs := simtest.With(without(client, "Authorization"), "Authorization", "Bearer theirs", "X-Api-Key", "theirs-too")
 	for _, c := range []struct {
 		name, toml string
 		sent, want http.Header
 	}{
 		{"passthrough, bearer", singleOf(passthrough), client, client},
 		{"passthrough by default", singleOf(), client, client},
-		{"passthrough, key", singleOf(passthrough), with(without(client, "Authorization"), "X-Api-Key", "paid-key"), with(without(client, "Authorization"), "X-Api-Key", "paid-key")},
-		{"passthrough, bare", singleOf(passthrough), with(minimal, "X-Api-Key", "paid-key"), with(minimal, "X-Api-Key", "paid-key")},
+		{"passthrough, key", singleOf(passthrough), simtest.With(without(client, "Authorization"), "X-Api-Key", "paid-key"), simtest.With(without(client, "Authorization"), "X-Api-Key", "paid-key")},
+		{"passthrough, bare", singleOf(passthrough), simtest.With(simtest.Minimal, "X-Api-Key", "paid-key"), simtest.With(simtest.Minimal, "X-Api-Key", "paid-key")},
 		{"key as bearer", singleOf(apiKey), theirs, client},
-		{"key in x-api-key", singleOf(apiKey, "api_key_header = \"x_api_key\""), theirs, with(without(client, "Authorization"), "X-Api-Key", "paid-key")},
-		{"key, bare", singleOf(apiKey), minimal, with(minimal, "Authorization", "Bearer paid-key")},
+		{"key in x-api-key", singleOf(apiKey, "api_key_header = \"x_api_key\""), theirs, simtest.With(without(client, "Authorization"), "X-Api-Key", "paid-key")},
+		{"key, bare", singleOf(apiKey), simtest.Minimal, simtest.With(simtest.Minimal, "Authorization", "Bearer paid-key")},
 	} {
 		inWorld(t, paid, c.toml, func(w *world) {
 			for _, stream := range []bool{true, false} {
@@ -61,12 +62,12 @@ func TestSingleCredentials(t *testing.T) {
 				for name, values := range ends {
 					sent[name] = values
 				}
-				body := strings.Replace(bodyFor(plainModel, stream), "{", "{ \n", 1)
-				got := w.send("/v1/messages?beta=true", sent, body)
-				if got.status != 200 || got.header["X-Shunt-Account"] != nil || got.header["Set-Cookie"] != nil || got.header.Get("X-Gateway-Upstream") != "anthropic" {
-					w.Fatalf("%s: %d %v %s", c.name, got.status, got.header, got.body)
+				body := strings.Replace(simtest.Body(simtest.PlainModel, stream), "{", "{ \n", 1)
+				got := w.Send("/v1/messages?beta=true", sent, body)
+				if got.Status != 200 || got.Header["X-Shunt-Account"] != nil || got.Header["Set-Cookie"] != nil || got.Header.Get("X-Gateway-Upstream") != "anthropic" {
+					w.Fatalf("%s: %d %v %s", c.name, got.Status, got.Header, got.Body)
 				}
-				r := w.received()
+				r := w.Received()
 				seen := without(r.Header, "Content-Length")
 				if diff := cmp.Diff(c.want, seen); diff != "" {
 					w.Errorf("%s (-want +got):\n%s", c.name, diff)
@@ -82,13 +83,13 @@ func TestSingleCredentials(t *testing.T) {
 // A single credential with a wrong key, or none: the provider's own 401 is the answer.
 func TestPassthroughWithoutACredential(t *testing.T) {
 	inWorld(t, paid, singleOf(passthrough), func(w *world) {
-		for _, header := range []http.Header{minimal, with(minimal, "Authorization", "Bearer wrong")} {
-			got := w.send(sim.MessagesPath, header, bodyFor(plainModel, false))
-			if kind, _, _ := messages.ParseError([]byte(got.body)); got.status != 401 || kind != messages.TypeAuthentication || w.received().Header.Get("Authorization") != header.Get("Authorization") {
-				w.Errorf("%d %s", got.status, got.body)
+		for _, header := range []http.Header{simtest.Minimal, simtest.With(simtest.Minimal, "Authorization", "Bearer wrong")} {
+			got := w.Send(sim.MessagesPath, header, simtest.Body(simtest.PlainModel, false))
+			if kind, _, _ := messages.ParseError([]byte(got.Body)); got.Status != 401 || kind != messages.TypeAuthentication || w.Received().Header.Get("Authorization") != header.Get("Authorization") {
+				w.Errorf("%d %s", got.Status, got.Body)
 			}
 		}
-		if calls := w.calls(0); len(calls) != 2 {
+		if calls := w.Calls(0); len(calls) != 2 {
 			w.Errorf("%d calls", len(calls))
 		}
 	})
@@ -120,27 +121,27 @@ func TestSingleIsNotRetried(t *testing.T) {
 	} {
 		for _, toml := range []string{singleOf(apiKey), singleOf(passthrough)} {
 			inWorld(t, paid, toml, func(w *world) {
-				header := with(minimal, "Authorization", "Bearer paid-key")
-				w.send(sim.MessagesPath, header, bodyFor(plainModel, true)) // there is a connection to reuse
-				before := w.seen()
+				header := simtest.With(simtest.Minimal, "Authorization", "Bearer paid-key")
+				w.Send(sim.MessagesPath, header, simtest.Body(simtest.PlainModel, true)) // there is a connection to reuse
+				before := w.Seen()
 				for _, f := range c.faults {
-					w.provider.Inject("", f.Times(1))
+					w.Provider.Inject("", f.Times(1))
 				}
 				began := time.Now()
-				got := w.send(sim.MessagesPath, header, bodyFor(plainModel, true))
-				if got.status != c.status || !strings.Contains(got.body, c.says) || time.Since(began) != c.waited {
-					w.Errorf("%s: %d after %v: %s", c.name, got.status, time.Since(began), got.body)
+				got := w.Send(sim.MessagesPath, header, simtest.Body(simtest.PlainModel, true))
+				if got.Status != c.status || !strings.Contains(got.Body, c.says) || time.Since(began) != c.waited {
+					w.Errorf("%s: %d after %v: %s", c.name, got.Status, time.Since(began), got.Body)
 				}
-				requests := w.provider.Requests()[before:]
-				if len(requests) != c.calls || w.last().Attempts != c.calls {
-					w.Errorf("%s: %d calls, record %+v", c.name, len(requests), w.last())
+				requests := w.Provider.Requests()[before:]
+				if len(requests) != c.calls || w.Last().Attempts != c.calls {
+					w.Errorf("%s: %d calls, record %+v", c.name, len(requests), w.Last())
 				}
 				if len(requests) == 2 && (requests[0].Conn == requests[1].Conn || requests[0].BodyHash != requests[1].BodyHash) {
 					w.Errorf("%s: the resend took the old connection, or sent something else", c.name)
 				}
 				// CHN-3, ERR-1: shunt's own answers are of its form; the provider's bear the headers.
-				if own := c.status == 502 || c.status == 504; own == (got.header["X-Gateway-Model"] != nil) {
-					w.Errorf("%s: %v", c.name, got.header)
+				if own := c.status == 502 || c.status == 504; own == (got.Header["X-Gateway-Model"] != nil) {
+					w.Errorf("%s: %v", c.name, got.Header)
 				}
 			})
 		}
@@ -153,15 +154,15 @@ func TestSingleModelIsPutBack(t *testing.T) {
 	config.Encodings = []string{"br"}
 	inWorld(t, config, singleOf(apiKey), func(w *world) {
 		for _, stream := range []bool{true, false} {
-			r := w.ask("", plainModel+"[1m]", stream)
-			if r.status != 200 || r.err != nil || r.answer.Model != plainModel+"[1m]" || w.received().Model != plainModel {
-				w.Errorf("stream %v: %d, %v, asked for %s, answered by %s", stream, r.status, r.err, w.received().Model, r.answer.Model)
+			r := w.Request("", simtest.PlainModel+"[1m]", stream)
+			if r.Status != 200 || r.Err != nil || r.Response.Model != simtest.PlainModel+"[1m]" || w.Received().Model != simtest.PlainModel {
+				w.Errorf("stream %v: %d, %v, asked for %s, answered by %s", stream, r.Status, r.Err, w.Received().Model, r.Response.Model)
 			}
 		}
 		// Without the mark the client's accept-encoding holds, for streams too (WIRE-1).
-		got := w.send(sim.MessagesPath, with(minimal, "Accept-Encoding", "br"), bodyFor(plainModel, true))
-		if got.header.Get("Content-Encoding") != "br" || got.header["Content-Length"] != nil || got.header.Get("X-Accel-Buffering") != "no" {
-			w.Errorf("%v", got.header)
+		got := w.Send(sim.MessagesPath, simtest.With(simtest.Minimal, "Accept-Encoding", "br"), simtest.Body(simtest.PlainModel, true))
+		if got.Header.Get("Content-Encoding") != "br" || got.Header["Content-Length"] != nil || got.Header.Get("X-Accel-Buffering") != "no" {
+			w.Errorf("%v", got.Header)
 		}
 	})
 }
@@ -170,15 +171,15 @@ func TestSingleModelIsPutBack(t *testing.T) {
 // leaves, so does shunt.
 func TestSingleStreams(t *testing.T) {
 	inWorld(t, paid, singleOf(apiKey), func(w *world) {
-		w.provider.Inject("", sim.SlowFirstEvent(100*time.Second).Times(1))
-		r := w.ask("", plainModel, true)
-		if r.err != nil || r.answer.Pings != 7 { // six of shunt's and the provider's own
-			w.Errorf("%v, %d pings", r.err, r.answer.Pings)
+		w.Provider.Inject("", sim.SlowFirstEvent(100*time.Second).Times(1))
+		r := w.Request("", simtest.PlainModel, true)
+		if r.Err != nil || r.Response.Pings != 7 { // six of shunt's and the provider's own
+			w.Errorf("%v, %d pings", r.Err, r.Response.Pings)
 		}
-		w.provider.Inject("", sim.Abort(5).Times(1))
-		got := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, true))
-		if got.status != 200 || got.err != io.ErrUnexpectedEOF || w.last().End != observe.Truncated || len(w.calls(0)) != 2 {
-			w.Errorf("%d, %v, %+v", got.status, got.err, w.last())
+		w.Provider.Inject("", sim.Abort(5).Times(1))
+		got := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, true))
+		if got.Status != 200 || got.Err != io.ErrUnexpectedEOF || w.Last().End != observe.Truncated || len(w.Calls(0)) != 2 {
+			w.Errorf("%d, %v, %+v", got.Status, got.Err, w.Last())
 		}
 	})
 }

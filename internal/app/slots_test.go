@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 const twoSlots = "[server]\nmax_concurrent_requests = 2\n"
@@ -36,16 +37,16 @@ func (w *world) sendOn(extra, body string) net.Conn {
 
 // drip sends a beginning of a request and then a byte a second, until the connection ends or the test does. It returns the
 // first response.
-func (w *world) drip(beginning string) <-chan plain {
+func (w *world) drip(beginning string) <-chan simtest.Reply {
 	conn := w.dial()
 	var sends sync.WaitGroup
 	w.Cleanup(func() { conn.Close(); sends.Wait() })
-	response := make(chan plain, 1)
+	response := make(chan simtest.Reply, 1)
 	go func() {
 		defer conn.Close()
 		got, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {
-			response <- plain{err: err}
+			response <- simtest.Reply{Err: err}
 			return
 		}
 		text, err := io.ReadAll(got.Body)
@@ -53,7 +54,7 @@ func (w *world) drip(beginning string) <-chan plain {
 		if got.Close {
 			got.Header.Set("Connection", "close") // which net/http takes out
 		}
-		response <- plain{got.StatusCode, got.Header, string(text), err}
+		response <- simtest.NewReply(got, text, err)
 	}()
 	sends.Go(func() {
 		for _, err := io.WriteString(conn, beginning); err == nil; _, err = io.WriteString(conn, "x") {
@@ -75,24 +76,24 @@ func TestClientsThatReadNothingAreDisconnected(t *testing.T) {
 		fault  sim.Fault
 	}{
 		"stream": {paid, singleOf(apiKey), true, sim.SlowFirstEvent(time.Second)},
-		"JSON":   {sim.Config{Accounts: accountsOf(1)}, poolOf("[server.pool]\nramp_initial_concurrency = 2\n"), false, longJSON},
+		"JSON":   {sim.Config{Accounts: simtest.Accounts(1)}, poolOf("[server.pool]\nramp_initial_concurrency = 2\n"), false, longJSON},
 	} {
 		inWorld(t, c.config, twoSlots+noPings+c.toml, func(w *world) {
-			w.provider.Inject("", c.fault.Times(2))
+			w.Provider.Inject("", c.fault.Times(2))
 			for range 2 {
-				defer w.sendOn("", bodyFor(plainModel, c.stream)).Close()
+				defer w.sendOn("", simtest.Body(simtest.PlainModel, c.stream)).Close()
 			}
 			time.Sleep(299 * time.Second)
-			if got := w.ask("", plainModel, true); got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") != "1" {
-				w.Errorf("%s: before the timeout: %d %v", name, got.status, got.header)
+			if got := w.Request("", simtest.PlainModel, true); got.Status != http.StatusServiceUnavailable || got.Header.Get("Retry-After") != "1" {
+				w.Errorf("%s: before the timeout: %d %v", name, got.Status, got.Header)
 			}
 			time.Sleep(22 * time.Second)
 			synctest.Wait()
 			if !c.stream {
-				w.wants(name+": requests in flight at the account", w.state("a").InFlight, 0)
+				w.Want(name+": requests in flight at the account", w.State("a").InFlight, 0)
 			}
-			if got := w.ask("", plainModel, true); got.status != http.StatusOK || got.err != nil {
-				w.Errorf("%s: after the timeout: %d, %v: %s", name, got.status, got.err, got.body)
+			if got := w.Request("", simtest.PlainModel, true); got.Status != http.StatusOK || got.Err != nil {
+				w.Errorf("%s: after the timeout: %d, %v: %s", name, got.Status, got.Err, got.Body)
 			}
 		})
 	}
@@ -102,11 +103,11 @@ func TestClientsThatReadNothingAreDisconnected(t *testing.T) {
 // timeout. 0 turns it off.
 func TestClientsThatReadSlowlyStay(t *testing.T) {
 	read := func(w *world, pause time.Duration) {
-		conn := w.sendOn("", bodyFor(plainModel, false))
+		conn := w.sendOn("", simtest.Body(simtest.PlainModel, false))
 		defer conn.Close()
 		time.Sleep(pause)
 		response, err := http.ReadResponse(bufio.NewReaderSize(conn, 2000), nil)
-		w.must(err)
+		w.Must(err)
 		defer response.Body.Close()
 		n := 0
 		for buf := make([]byte, 2000); err == nil; time.Sleep(pause) {
@@ -118,29 +119,29 @@ func TestClientsThatReadSlowlyStay(t *testing.T) {
 			w.Errorf("%d bytes, %v", n, err)
 		}
 	}
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
-		w.provider.Inject("", longJSON.Times(1))
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+		w.Provider.Inject("", longJSON.Times(1))
 		read(w, time.Minute)
 	})
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf("[server.timeouts]\nwrite_stall_ms = 0\n"), func(w *world) {
-		w.provider.Inject("", longJSON.Times(1))
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf("[server.timeouts]\nwrite_stall_ms = 0\n"), func(w *world) {
+		w.Provider.Inject("", longJSON.Times(1))
 		read(w, 6*time.Minute)
 	})
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, "[server]\nsse_keepalive_seconds = 0\n"+poolOf("[server.timeouts]\nwrite_stall_ms = 5000\nupstream_ttfb_ms = 0\n"), func(w *world) {
-		w.provider.Inject("", sim.SlowFirstEvent(100*time.Second).Times(1))
-		if got := w.ask("", plainModel, true); got.status != http.StatusOK || got.err != nil {
-			w.Errorf("a silent stream: %d, %v", got.status, got.err)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, "[server]\nsse_keepalive_seconds = 0\n"+poolOf("[server.timeouts]\nwrite_stall_ms = 5000\nupstream_ttfb_ms = 0\n"), func(w *world) {
+		w.Provider.Inject("", sim.SlowFirstEvent(100*time.Second).Times(1))
+		if got := w.Request("", simtest.PlainModel, true); got.Status != http.StatusOK || got.Err != nil {
+			w.Errorf("a silent stream: %d, %v", got.Status, got.Err)
 		}
 	})
 }
 
 // A client that reads nothing delays a shutdown by no more than server.shutdown_timeout_seconds.
 func TestShutdownWithAStalledClient(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
-		w.provider.Inject("", longJSON)
-		defer w.sendOn("", bodyFor(plainModel, false)).Close()
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+		w.Provider.Inject("", longJSON)
+		defer w.sendOn("", simtest.Body(simtest.PlainModel, false)).Close()
 		began := time.Now()
-		if err := w.end(); err != nil || time.Since(began) > 31*time.Second {
+		if err := w.Stop(); err != nil || time.Since(began) > 31*time.Second {
 			w.Errorf("%v after %v", err, time.Since(began))
 		}
 	})
@@ -148,18 +149,18 @@ func TestShutdownWithAStalledClient(t *testing.T) {
 
 // [server.timeouts] read_idle_ms: bodies that arrive a byte a second get 408 after 30 s, and their slots are free.
 func TestSlowBodiesFreeTheirSlots(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, twoSlots+poolOf(""), func(w *world) {
-		beginning := head + "content-length: 1000000\r\n\r\n{\"model\":\"" + plainModel + "\",\"x\":\""
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, twoSlots+poolOf(""), func(w *world) {
+		beginning := head + "content-length: 1000000\r\n\r\n{\"model\":\"" + simtest.PlainModel + "\",\"x\":\""
 		began := time.Now()
 		first, second := w.drip(beginning), w.drip(beginning)
-		w.wants("while they arrive", w.ask("", plainModel, true).status, http.StatusServiceUnavailable)
-		for _, response := range []<-chan plain{first, second} {
+		w.Want("while they arrive", w.Request("", simtest.PlainModel, true).Status, http.StatusServiceUnavailable)
+		for _, response := range []<-chan simtest.Reply{first, second} {
 			got := <-response
-			if got.status != http.StatusRequestTimeout || time.Since(began) != 30*time.Second || got.header.Get("Retry-After") == "" {
-				w.Errorf("%d %v after %v, %v: %s", got.status, got.header, time.Since(began), got.err, got.body)
+			if got.Status != http.StatusRequestTimeout || time.Since(began) != 30*time.Second || got.Header.Get("Retry-After") == "" {
+				w.Errorf("%d %v after %v, %v: %s", got.Status, got.Header, time.Since(began), got.Err, got.Body)
 			}
 		}
-		w.mustServe("", plainModel)
+		w.MustServe("", simtest.PlainModel)
 	})
 }
 
@@ -170,9 +171,9 @@ max_concurrent_requests = 20
 [server.auth]
 [providers.anthropic]
 auth = "claude_oauth"
-base_url = "` + providerURL + `"
+base_url = "` + simtest.ProviderURL + `"
 [providers.own]
-base_url = "` + providerURL + `"
+base_url = "` + simtest.ProviderURL + `"
 [[routes]]
 model = "own-model"
 provider = "own"
@@ -180,71 +181,71 @@ provider = "own"
 
 // AUTH-2c: requests without a token neither hold a slot nor have their body read where every upstream needs one.
 func TestNoTokenNoSlot(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, twoSlots+poolOf("[server.auth]\n"), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, twoSlots+poolOf("[server.auth]\n"), func(w *world) {
 		for range 5 {
 			began := time.Now()
-			got := <-w.drip(head + "x-claude-code-session-id: s\r\ncontent-length: 1000000\r\n\r\n{\"model\":\"" + plainModel + "\",\"x\":\"")
-			if got.status != http.StatusUnauthorized || got.header.Get("Connection") != "close" || time.Since(began) > 0 {
-				w.Errorf("%d %v after %v, %v", got.status, got.header, time.Since(began), got.err)
+			got := <-w.drip(head + "x-claude-code-session-id: s\r\ncontent-length: 1000000\r\n\r\n{\"model\":\"" + simtest.PlainModel + "\",\"x\":\"")
+			if got.Status != http.StatusUnauthorized || got.Header.Get("Connection") != "close" || time.Since(began) > 0 {
+				w.Errorf("%d %v after %v, %v", got.Status, got.Header, time.Since(began), got.Err)
 			}
 		}
-		w.wants("with a token", w.send(sim.MessagesPath, with(minimal, "X-Shunt-Token", "ann-secret"), bodyFor(plainModel, false)).status, http.StatusOK)
-		w.wants("requests at the provider", w.seen(), 1)
+		w.Want("with a token", w.Send(sim.MessagesPath, simtest.With(simtest.Minimal, "X-Shunt-Token", "ann-secret"), simtest.Body(simtest.PlainModel, false)).Status, http.StatusOK)
+		w.Want("requests at the provider", w.Seen(), 1)
 
-		w.provider.Inject("", longJSON.Times(2))
+		w.Provider.Inject("", longJSON.Times(2))
 		for range 2 {
-			defer w.sendOn("x-shunt-token: ann-secret\r\n", bodyFor(plainModel, false)).Close()
+			defer w.sendOn("x-shunt-token: ann-secret\r\n", simtest.Body(simtest.PlainModel, false)).Close()
 		}
-		w.wants("with a token, while all slots are taken", w.send(sim.MessagesPath, with(minimal, "X-Shunt-Token", "ann-secret"), bodyFor(plainModel, false)).status, http.StatusServiceUnavailable)
-		w.wants("without one", w.ask("", plainModel, false).status, http.StatusUnauthorized)
+		w.Want("with a token, while all slots are taken", w.Send(sim.MessagesPath, simtest.With(simtest.Minimal, "X-Shunt-Token", "ann-secret"), simtest.Body(simtest.PlainModel, false)).Status, http.StatusServiceUnavailable)
+		w.Want("without one", w.Request("", simtest.PlainModel, false).Status, http.StatusUnauthorized)
 	}, clientTokens("ann:ann-secret"))
 }
 
 // AUTH-2c: where the model decides, a request without a token is refused as soon as its model is known, or is not within
 // 64 KiB; until then such requests hold a tenth of the slots.
 func TestNoTokenUntilTheRouteIsKnown(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, mixedRoutes, func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, mixedRoutes, func(w *world) {
 		begin := func(text string) string { return head + "content-length: 1000000\r\n\r\n" + text }
-		body := bodyFor("own-model", false)
+		body := simtest.Body("own-model", false)
 
-		got := <-w.drip(begin(`{"model":"` + plainModel + `","x":"`))
-		w.wants("a model of the pool", got.status, http.StatusUnauthorized)
+		got := <-w.drip(begin(`{"model":"` + simtest.PlainModel + `","x":"`))
+		w.Want("a model of the pool", got.Status, http.StatusUnauthorized)
 		got = <-w.drip(begin(`{"x":"` + strings.Repeat("x", 64<<10)))
-		w.wants("no model in sight", got.status, http.StatusUnauthorized)
+		w.Want("no model in sight", got.Status, http.StatusUnauthorized)
 
 		first, second := w.drip(begin(`{"x":"`)), w.drip(begin(`{"x":"`))
-		refused := w.send(sim.MessagesPath, minimal, body)
-		w.wants("a third one", refused.status, http.StatusServiceUnavailable)
-		w.wants("a third one, retry-after", refused.header.Get("Retry-After"), "1")
-		w.wants("a third one, with a token", w.send(sim.MessagesPath, with(minimal, "X-Shunt-Token", "ann-secret"), bodyFor(plainModel, false)).status, http.StatusOK)
-		w.wants("the first", (<-first).status, http.StatusRequestTimeout)
-		w.wants("the second", (<-second).status, http.StatusRequestTimeout)
+		refused := w.Send(sim.MessagesPath, simtest.Minimal, body)
+		w.Want("a third one", refused.Status, http.StatusServiceUnavailable)
+		w.Want("a third one, retry-after", refused.Header.Get("Retry-After"), "1")
+		w.Want("a third one, with a token", w.Send(sim.MessagesPath, simtest.With(simtest.Minimal, "X-Shunt-Token", "ann-secret"), simtest.Body(simtest.PlainModel, false)).Status, http.StatusOK)
+		w.Want("the first", (<-first).Status, http.StatusRequestTimeout)
+		w.Want("the second", (<-second).Status, http.StatusRequestTimeout)
 
 		// Once its route is known, a request counts like any other.
-		var routed []<-chan plain
+		var routed []<-chan simtest.Reply
 		for range 5 {
 			routed = append(routed, w.drip(begin(`{"model":"own-model","x":"`)))
 		}
-		w.send(sim.MessagesPath, minimal, body)
-		w.wants("sent on", string(w.received().Body), body)
+		w.Send(sim.MessagesPath, simtest.Minimal, body)
+		w.Want("sent on", string(w.Received().Body), body)
 		for _, response := range routed { // else they would end in the same moment as the shutdown's timeout
-			w.wants("one that is slow", (<-response).status, http.StatusRequestTimeout)
+			w.Want("one that is slow", (<-response).Status, http.StatusRequestTimeout)
 		}
 	}, clientTokens("ann:ann-secret"))
 }
 
 // [server] max_concurrent_requests: only inference takes a slot. What an operator looks at when all are taken still responds.
 func TestPagesNeedNoSlot(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, surface+"[server]\nmax_concurrent_requests = 1\n"+poolOf(""), func(w *world) {
-		w.provider.Inject("", longJSON.Times(1))
-		defer w.sendOn("", bodyFor(plainModel, false)).Close()
-		w.wants("another request", w.ask("", plainModel, false).status, http.StatusServiceUnavailable)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, surface+"[server]\nmax_concurrent_requests = 1\n"+poolOf(""), func(w *world) {
+		w.Provider.Inject("", longJSON.Times(1))
+		defer w.sendOn("", simtest.Body(simtest.PlainModel, false)).Close()
+		w.Want("another request", w.Request("", simtest.PlainModel, false).Status, http.StatusServiceUnavailable)
 		as := http.Header{"X-Shunt-Admin-Token": {adminToken}}
 		for path, want := range map[string]int{
 			"/": 200, "/health": 200, "/healthz": 200, "/livez": 200, "/v1/models": 200, "/routes": 200,
 			"/metrics": 200, "/admin": 303, "/admin/login": 200, "/admin/api/pool": 200,
 		} {
-			w.wants(path, w.get(http.MethodGet, path, as).status, want)
+			w.Want(path, w.get(http.MethodGet, path, as).Status, want)
 		}
 	}, withAdmin)
 }

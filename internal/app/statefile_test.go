@@ -16,6 +16,7 @@ import (
 	"shunt/internal/family/claude"
 	"shunt/internal/pool"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // keepsQuota has shunt keep a state file, and returns its path.
@@ -38,8 +39,8 @@ func known(a *app.App, account string) float64 {
 func (w *world) savedQuota(path, account string) float64 {
 	w.Helper()
 	q, _, err := quotaFile(path).Load(w.Context(), time.Now())
-	w.must(err)
-	r, ok := q[w.state(account).Key]
+	w.Must(err)
+	r, ok := q[w.State(account).Key]
 	if !ok {
 		return -1
 	}
@@ -50,33 +51,33 @@ func (w *world) savedQuota(path, account string) float64 {
 // from it, before the first request.
 func TestQuotaSurvivesARestart(t *testing.T) {
 	path, lines := keepsQuota(t)
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, planned(lines, ""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, planned(lines, ""), func(w *world) {
 		time.Sleep(time.Minute)
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			w.Errorf("nothing is known, and it was saved: %v", err)
 		}
-		home := w.mustServe("s", plainModel)
-		w.provider.Fill(home, messages.FiveHour, 0.4)
-		w.mustServe("s", plainModel)
+		home := w.MustServe("s", simtest.PlainModel)
+		w.Provider.Fill(home, messages.FiveHour, 0.4)
+		w.MustServe("s", simtest.PlainModel)
 		time.Sleep(15 * time.Second)
 		synctest.Wait()
-		if got, want := w.savedQuota(path, home), known(w.app, home); got != want || want < 0.4 {
+		if got, want := w.savedQuota(path, home), known(w.App, home); got != want || want < 0.4 {
 			w.Errorf("saved %v of %v", got, want)
 		}
 		before, err := os.Stat(path)
-		w.must(err)
+		w.Must(err)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		after, err := os.Stat(path)
-		w.must(err)
+		w.Must(err)
 		if !os.SameFile(before, after) {
 			w.Error("saved again though nothing has changed")
 		}
-		w.wants("mode", before.Mode().Perm(), fs.FileMode(0o600))
+		w.Want("mode", before.Mode().Perm(), fs.FileMode(0o600))
 
-		w.provider.Fill(home, messages.FiveHour, 0.99)
-		w.mustServe("s", plainModel)
-		w.must(w.end())
+		w.Provider.Fill(home, messages.FiveHour, 0.99)
+		w.MustServe("s", simtest.PlainModel)
+		w.Must(w.Stop())
 		if got := w.savedQuota(path, home); got < 0.99 {
 			w.Errorf("saved at the end: %v", got)
 		}
@@ -86,8 +87,8 @@ func TestQuotaSurvivesARestart(t *testing.T) {
 		if got := known(next, home); got < 0.99 {
 			w.Errorf("the next process knows of %v", got)
 		}
-		if r := w.postWith(w.Context(), client, sim.MessagesPath, "s", bodyFor(plainModel, true)); r.account == home || r.status != 200 {
-			w.Errorf("its first request: %d by %s, which is near its quota", r.status, r.account)
+		if r := w.PostWith(w.Context(), client, sim.MessagesPath, "s", simtest.Body(simtest.PlainModel, true)); r.Account == home || r.Status != 200 {
+			w.Errorf("its first request: %d by %s, which is near its quota", r.Status, r.Account)
 		}
 	})
 }
@@ -96,61 +97,61 @@ func TestQuotaSurvivesARestart(t *testing.T) {
 func TestBrokenStateFile(t *testing.T) {
 	path, lines := keepsQuota(t)
 	const broken = `{"version":3,"accounts":[{"key"`
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, planned(lines, ""), func(w *world) {
-		w.wants("warnings", w.logged("level=WARN", "starts without it", path), 1)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, planned(lines, ""), func(w *world) {
+		w.Want("warnings", w.Logged("level=WARN", "starts without it", path), 1)
 		if kept, err := os.ReadFile(path + ".bad"); err != nil || string(kept) != broken {
 			w.Errorf("%v: kept %q", err, kept)
 		}
-		w.mustServe("", plainModel)
+		w.MustServe("", simtest.PlainModel)
 		time.Sleep(16 * time.Second)
 		if w.savedQuota(path, "a") < 0 {
 			w.Error("nothing was saved")
 		}
-		w.wants("conditions", w.conditions(), "")
+		w.Want("conditions", w.Conditions(), "")
 	}, func(w *world) {
-		w.must(os.MkdirAll(filepath.Dir(path), 0o700))
-		w.must(os.WriteFile(path, []byte(broken), 0o600))
+		w.Must(os.MkdirAll(filepath.Dir(path), 0o700))
+		w.Must(os.WriteFile(path, []byte(broken), 0o600))
 	})
 }
 
 // QUO-30: a failed write is one condition and one line of the log until a later one succeeds, and loses nothing.
 func TestStateFileThatCannotBeWritten(t *testing.T) {
 	path, lines := keepsQuota(t)
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, planned(lines, ""), func(w *world) {
-		w.mustServe("", plainModel)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, planned(lines, ""), func(w *world) {
+		w.MustServe("", simtest.PlainModel)
 		time.Sleep(time.Minute)
-		w.wants("conditions", w.conditions(), "quota not saved")
-		w.wants("lines", w.logged("level=WARN", "quota not saved"), 1)
-		w.must(os.Remove(filepath.Dir(path)))
+		w.Want("conditions", w.Conditions(), "quota not saved")
+		w.Want("lines", w.Logged("level=WARN", "quota not saved"), 1)
+		w.Must(os.Remove(filepath.Dir(path)))
 		time.Sleep(15 * time.Second)
-		w.wants("conditions", w.conditions(), "")
+		w.Want("conditions", w.Conditions(), "")
 		if w.savedQuota(path, "a") < 0 {
 			w.Error("nothing was saved")
 		}
 	}, func(w *world) {
-		w.must(os.WriteFile(filepath.Dir(path), nil, 0o600)) // where its directory should be
+		w.Must(os.WriteFile(filepath.Dir(path), nil, 0o600)) // where its directory should be
 	})
 }
 
 // QUO-36: a file of version 2 is rewritten as version 3 within a tick, though nothing has happened.
 func TestVersion2IsRewritten(t *testing.T) {
 	path, lines := keepsQuota(t)
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, planned(lines, ""), func(w *world) {
-		if s := w.state("a"); s.Quota.Status(claude.FiveHour) != "rejected" || s.Group != pool.OverHard {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, planned(lines, ""), func(w *world) {
+		if s := w.State("a"); s.Quota.Status(claude.FiveHour) != "rejected" || s.Group != pool.OverHard {
 			w.Errorf("%q, %v", s.Quota.Status(claude.FiveHour), s.Group)
 		}
 		time.Sleep(16 * time.Second)
 		synctest.Wait()
 		text, err := os.ReadFile(path)
-		w.must(err)
+		w.Must(err)
 		for _, part := range []string{`"version":3`, `"observed_at_status_5h":`, `"reset_at_status_5h":`} {
 			if !strings.Contains(string(text), part) {
 				w.Errorf("without %s: %s", part, text)
 			}
 		}
 	}, func(w *world) {
-		w.must(os.MkdirAll(filepath.Dir(path), 0o700))
-		w.must(os.WriteFile(path, []byte(`{"version":2,"accounts":[{"key":{"store_family":"claude","identity":{"kind":"store_entry","name":"a"}},`+
+		w.Must(os.MkdirAll(filepath.Dir(path), 0o700))
+		w.Must(os.WriteFile(path, []byte(`{"version":2,"accounts":[{"key":{"store_family":"claude","identity":{"kind":"store_entry","name":"a"}},`+
 			`"quota":{"status_5h":"rejected","reset_5h":`+unixIn(time.Hour)+`}}]}`), 0o600))
 	})
 }
@@ -159,10 +160,10 @@ func TestVersion2IsRewritten(t *testing.T) {
 func TestNoStateFile(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, planned("", ""), func(w *world) {
-		w.mustServe("", plainModel)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, planned("", ""), func(w *world) {
+		w.MustServe("", simtest.PlainModel)
 		time.Sleep(time.Minute)
-		w.must(w.end())
+		w.Must(w.Stop())
 	})
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 		t.Errorf("%v, %v", entries, err)

@@ -18,40 +18,26 @@ import (
 	"shunt/internal/dialect/messages"
 	"shunt/internal/observe"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
-
-// stream opens a stream and returns it when its headers are there.
-func (w *world) stream(model string) *http.Response {
-	w.Helper()
-	request, err := http.NewRequestWithContext(w.Context(), http.MethodPost, gatewayURL+sim.MessagesPath, strings.NewReader(bodyFor(model, true)))
-	if err != nil {
-		w.Fatal(err)
-	}
-	request.Header = minimal.Clone()
-	response, err := w.client.Do(request)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return response
-}
 
 // WIRE-11: a stream arrives byte for byte, however the provider cuts it, and each event when it was sent.
 func TestStreamsArriveAsTheyAreSent(t *testing.T) {
 	for _, chunk := range []int{0, 1, 7, 1000, 1 << 20} {
-		config := sim.Config{Accounts: accountsOf(1), Output: sim.Range{Min: 40, Max: 40}}
+		config := sim.Config{Accounts: simtest.Accounts(1), Output: sim.Range{Min: 40, Max: 40}}
 		config.Pace.Chunk = chunk
 		inWorld(t, config, poolOf(""), func(w *world) {
-			got := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, true))
-			direct := w.direct(sim.MessagesPath, with(minimal, "Anthropic-Beta", "oauth-2025-04-20"), bodyFor(plainModel, true))
-			if got.body != direct.body || got.err != nil || got.header.Get("X-Accel-Buffering") != "no" || got.header["Content-Length"] != nil {
-				w.Errorf("chunks of %d: %v, %d bytes of %d, %v", chunk, got.err, len(got.body), len(direct.body), got.header)
+			got := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, true))
+			direct := w.Direct(sim.MessagesPath, simtest.With(simtest.Minimal, "Anthropic-Beta", "oauth-2025-04-20"), simtest.Body(simtest.PlainModel, true))
+			if got.Body != direct.Body || got.Err != nil || got.Header.Get("X-Accel-Buffering") != "no" || got.Header["Content-Length"] != nil {
+				w.Errorf("chunks of %d: %v, %d bytes of %d, %v", chunk, got.Err, len(got.Body), len(direct.Body), got.Header)
 			}
 		})
 	}
-	config := sim.Config{Accounts: accountsOf(1), Output: sim.Range{Min: 40, Max: 40}, Pace: sim.Pace{FirstByte: 3 * time.Second, Delta: 2 * time.Second}}
+	config := sim.Config{Accounts: simtest.Accounts(1), Output: sim.Range{Min: 40, Max: 40}, Pace: sim.Pace{FirstByte: 3 * time.Second, Delta: 2 * time.Second}}
 	inWorld(t, config, poolOf(""), func(w *world) {
 		began := time.Now()
-		response := w.stream(plainModel)
+		response := w.Stream(simtest.PlainModel)
 		defer response.Body.Close()
 		var at []time.Duration
 		lines := bufio.NewScanner(response.Body)
@@ -71,34 +57,6 @@ func TestStreamsArriveAsTheyAreSent(t *testing.T) {
 	})
 }
 
-// script answers with a stream of text and pauses.
-func script(steps ...any) sim.Fault {
-	return sim.Respond(func(rw http.ResponseWriter, r *http.Request) {
-		rw.Header().Set("Content-Type", "text/event-stream")
-		http.NewResponseController(rw).Flush()
-		for _, step := range steps {
-			switch step := step.(type) {
-			case time.Duration:
-				select {
-				case <-time.After(step):
-				case <-r.Context().Done():
-					return
-				}
-			case string:
-				io.WriteString(rw, step)
-				http.NewResponseController(rw).Flush()
-			}
-		}
-	}).Times(1)
-}
-
-const (
-	startEvent = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"model\":\"" + plainModel + "\",\"usage\":{\"input_tokens\":7,\"output_tokens\":1}}}\n\n"
-	stopEvent  = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
-	errorEvent = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n"
-	ping       = "event: ping\ndata: {\"type\": \"ping\"}\n\n"
-)
-
 // WIRE-11, WIRE-12: odd streams pass as they are; pings go between events, and nowhere else; FO-11: an error after the
 // first event, or after a hold that was long enough, is the client's.
 func TestOddStreams(t *testing.T) {
@@ -110,23 +68,23 @@ func TestOddStreams(t *testing.T) {
 		want  string // where it differs from the steps
 		end   observe.End
 	}{
-		{"CRLF", []any{strings.ReplaceAll(startEvent+stopEvent, "\n", "\r\n")}, "", ""},
-		{"a byte order mark, comments, unknown events", []any{"\xef\xbb\xbf: hello\n\nevent: new\ndata: 1\nid: 7\nretry: 5\n\n", startEvent, stopEvent}, "", ""},
-		{"trailing bytes", []any{startEvent, stopEvent, ": bye\n\ndata: [DONE]\n\nleft over"}, "", ""},
+		{"CRLF", []any{strings.ReplaceAll(simtest.StartEvent+simtest.StopEvent, "\n", "\r\n")}, "", ""},
+		{"a byte order mark, comments, unknown events", []any{"\xef\xbb\xbf: hello\n\nevent: new\ndata: 1\nid: 7\nretry: 5\n\n", simtest.StartEvent, simtest.StopEvent}, "", ""},
+		{"trailing bytes", []any{simtest.StartEvent, simtest.StopEvent, ": bye\n\ndata: [DONE]\n\nleft over"}, "", ""},
 		{"not an event at all", []any{"plain text\xff\x00"}, "", observe.Truncated},
 		{"nothing", nil, "", observe.Truncated},
-		{"silence before the first event", []any{silence, startEvent, stopEvent}, ping + startEvent + stopEvent, ""},
-		{"silence between events", []any{startEvent, 2 * silence, stopEvent}, startEvent + ping + ping + stopEvent, ""},
-		{"silence inside an event", []any{startEvent, half, 3 * silence, rest, stopEvent}, startEvent + half + rest + stopEvent, ""},
-		{"silence inside the first event", []any{half, 3 * silence, rest, stopEvent}, half + rest + stopEvent, ""},
-		{"silence after the end", []any{startEvent, stopEvent, 3 * silence}, "", ""},
-		{"silence after half a line end", []any{startEvent[:len(startEvent)-1], 2 * silence, "\n", stopEvent}, startEvent + stopEvent, ""},
-		{"an error in the middle", []any{startEvent, errorEvent}, "", observe.Failed},
-		{"an error after a long silence", []any{ping, silence, errorEvent}, ping + ping + errorEvent, observe.Failed},
-		{"a large first event", []any{"event: message_start\ndata: {\"type\":\"message_start\",\"x\":\"" + strings.Repeat("y", 200_000) + "\"}\n\n", stopEvent}, "", ""},
+		{"silence before the first event", []any{silence, simtest.StartEvent, simtest.StopEvent}, simtest.PingEvent + simtest.StartEvent + simtest.StopEvent, ""},
+		{"silence between events", []any{simtest.StartEvent, 2 * silence, simtest.StopEvent}, simtest.StartEvent + simtest.PingEvent + simtest.PingEvent + simtest.StopEvent, ""},
+		{"silence inside an event", []any{simtest.StartEvent, half, 3 * silence, rest, simtest.StopEvent}, simtest.StartEvent + half + rest + simtest.StopEvent, ""},
+		{"silence inside the first event", []any{half, 3 * silence, rest, simtest.StopEvent}, half + rest + simtest.StopEvent, ""},
+		{"silence after the end", []any{simtest.StartEvent, simtest.StopEvent, 3 * silence}, "", ""},
+		{"silence after half a line end", []any{simtest.StartEvent[:len(simtest.StartEvent)-1], 2 * silence, "\n", simtest.StopEvent}, simtest.StartEvent + simtest.StopEvent, ""},
+		{"an error in the middle", []any{simtest.StartEvent, simtest.ErrorEvent}, "", observe.Failed},
+		{"an error after a long silence", []any{simtest.PingEvent, silence, simtest.ErrorEvent}, simtest.PingEvent + simtest.PingEvent + simtest.ErrorEvent, observe.Failed},
+		{"a large first event", []any{"event: message_start\ndata: {\"type\":\"message_start\",\"x\":\"" + strings.Repeat("y", 200_000) + "\"}\n\n", simtest.StopEvent}, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
 				want := c.want
 				if want == "" {
 					for _, step := range c.steps {
@@ -135,13 +93,13 @@ func TestOddStreams(t *testing.T) {
 						}
 					}
 				}
-				w.provider.Inject("", script(c.steps...))
-				got := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, true))
-				if got.status != 200 || got.err != nil || got.body != want {
-					w.Errorf("%d, %v: got  %.400q\nwant %.400q", got.status, got.err, got.body, want)
+				w.Provider.Inject("", simtest.Script(c.steps...))
+				got := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, true))
+				if got.Status != 200 || got.Err != nil || got.Body != want {
+					w.Errorf("%d, %v: got  %.400q\nwant %.400q", got.Status, got.Err, got.Body, want)
 				}
-				if r := w.last(); r.End != c.end || r.Account == "" || len(w.calls(0)) != 1 {
-					w.Errorf("record %+v, calls %v", r, w.calls(0))
+				if r := w.Last(); r.End != c.end || r.Account == "" || len(w.Calls(0)) != 1 {
+					w.Errorf("record %+v, calls %v", r, w.Calls(0))
 				}
 			})
 		})
@@ -150,7 +108,7 @@ func TestOddStreams(t *testing.T) {
 
 // WIRE-12: no pings when they are off, none into a compressed stream, and none into an answer that is no stream.
 func TestNoPings(t *testing.T) {
-	body := startEvent + stopEvent
+	body := simtest.StartEvent + simtest.StopEvent
 	silent := func(kind, coding string) sim.Fault {
 		return sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Content-Type", kind)
@@ -168,10 +126,10 @@ func TestNoPings(t *testing.T) {
 		{"", "text/event-stream", "gzip"}, // only in name, which is all that shunt goes by
 		{"", "application/json", ""},
 	} {
-		inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(c.toml), func(w *world) {
-			w.provider.Inject("", silent(c.kind, c.coding))
-			if got := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, true)); got.status != 200 || got.err != nil || got.body != body {
-				w.Errorf("%+v: %d %v %q", c, got.status, got.err, got.body)
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(c.toml), func(w *world) {
+			w.Provider.Inject("", silent(c.kind, c.coding))
+			if got := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, true)); got.Status != 200 || got.Err != nil || got.Body != body {
+				w.Errorf("%+v: %d %v %q", c, got.Status, got.Err, got.Body)
 			}
 		})
 	}
@@ -179,14 +137,14 @@ func TestNoPings(t *testing.T) {
 
 // WIRE-12: a stream whose length the provider tells has none for the client.
 func TestStreamOfKnownLength(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
-		w.provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+		w.Provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Content-Type", "text/event-stream")
-			io.WriteString(rw, startEvent+stopEvent) // short enough for net/http to tell its length
+			io.WriteString(rw, simtest.StartEvent+simtest.StopEvent) // short enough for net/http to tell its length
 		}))
-		got := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, true))
-		if got.header["Content-Length"] != nil || got.header.Get("X-Accel-Buffering") != "no" || got.body != startEvent+stopEvent {
-			w.Errorf("%v %q", got.header, got.body)
+		got := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, true))
+		if got.Header["Content-Length"] != nil || got.Header.Get("X-Accel-Buffering") != "no" || got.Body != simtest.StartEvent+simtest.StopEvent {
+			w.Errorf("%v %q", got.Header, got.Body)
 		}
 	})
 }
@@ -194,12 +152,12 @@ func TestStreamOfKnownLength(t *testing.T) {
 // WIRE-10, WIRE-14: an answer without a body has none, and keeps what it says of its length.
 func TestAnswersWithoutABody(t *testing.T) {
 	for status, length := range map[int]string{200: "0", 204: "", 304: "", 404: "0"} {
-		inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
-			w.provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(status) }))
-			for _, model := range []string{plainModel, plainModel + "[1m]"} {
-				got := w.send(sim.MessagesPath, minimal, bodyFor(model, false))
-				if got.status != status || got.body != "" || got.err != nil || got.header.Get("Content-Length") != length || got.header["Content-Type"] != nil || got.header.Get("X-Shunt-Account") != "a" {
-					w.Errorf("%d became %d, %v: %q, %v", status, got.status, got.err, got.body, got.header)
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+			w.Provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(status) }))
+			for _, model := range []string{simtest.PlainModel, simtest.PlainModel + "[1m]"} {
+				got := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(model, false))
+				if got.Status != status || got.Body != "" || got.Err != nil || got.Header.Get("Content-Length") != length || got.Header["Content-Type"] != nil || got.Header.Get("X-Shunt-Account") != "a" {
+					w.Errorf("%d became %d, %v: %q, %v", status, got.Status, got.Err, got.Body, got.Header)
 				}
 			}
 		})
@@ -209,24 +167,24 @@ func TestAnswersWithoutABody(t *testing.T) {
 // WIRE-13: while a client does not read, the provider cannot write; what is between them is bounded.
 func TestBackPressure(t *testing.T) {
 	const bound = 64 << 10
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
 		var written atomic.Int64
 		delta := "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"" + strings.Repeat("x", 900) + "\"}}\n\n"
 		const deltas = 5000
-		w.provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
+		w.Provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Content-Type", "text/event-stream")
 			for i := range deltas {
 				if i == 0 {
-					io.WriteString(rw, startEvent)
+					io.WriteString(rw, simtest.StartEvent)
 				}
 				if _, err := io.WriteString(rw, delta); err != nil {
 					return
 				}
 				written.Add(int64(len(delta)))
 			}
-			io.WriteString(rw, stopEvent)
+			io.WriteString(rw, simtest.StopEvent)
 		}))
-		response := w.stream(plainModel)
+		response := w.Stream(simtest.PlainModel)
 		defer response.Body.Close()
 		read := int64(0)
 		for _, step := range []int64{0, 100_000, 1_000_000} {
@@ -242,7 +200,7 @@ func TestBackPressure(t *testing.T) {
 			}
 		}
 		left, err := io.ReadAll(response.Body)
-		if want := int64(len(startEvent) + deltas*len(delta) + len(stopEvent)); err != nil || read+int64(len(left)) != want || !bytes.HasSuffix(left, []byte(stopEvent)) {
+		if want := int64(len(simtest.StartEvent) + deltas*len(delta) + len(simtest.StopEvent)); err != nil || read+int64(len(left)) != want || !bytes.HasSuffix(left, []byte(simtest.StopEvent)) {
 			w.Errorf("%v, %d bytes of %d", err, read+int64(len(left)), want)
 		}
 	})
@@ -275,25 +233,25 @@ func TestCutAnswers(t *testing.T) {
 		}), false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
-				home := w.mustServe("s", plainModel)
-				before := w.seen()
-				w.provider.Inject("", c.fault.Times(1))
-				header := with(minimal, "X-Claude-Code-Session-Id", "s")
-				got := w.send(sim.MessagesPath, header, bodyFor(plainModel, c.stream))
-				if got.status != 200 || c.broken != errors.Is(got.err, io.ErrUnexpectedEOF) {
-					w.Errorf("%d, %v, %d bytes", got.status, got.err, len(got.body))
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+				home := w.MustServe("s", simtest.PlainModel)
+				before := w.Seen()
+				w.Provider.Inject("", c.fault.Times(1))
+				header := simtest.With(simtest.Minimal, "X-Claude-Code-Session-Id", "s")
+				got := w.Send(sim.MessagesPath, header, simtest.Body(simtest.PlainModel, c.stream))
+				if got.Status != 200 || c.broken != errors.Is(got.Err, io.ErrUnexpectedEOF) {
+					w.Errorf("%d, %v, %d bytes", got.Status, got.Err, len(got.Body))
 				}
-				if r := w.last(); r.End != observe.Truncated || r.Account != home || r.Status != 200 {
+				if r := w.Last(); r.End != observe.Truncated || r.Account != home || r.Status != 200 {
 					w.Errorf("record %+v", r)
 				}
-				if calls := w.calls(before); len(calls) != 1 || w.state(home).Cooldown != 0 {
-					w.Errorf("calls %v, rests %v", calls, w.state(home).Cooldown)
+				if calls := w.Calls(before); len(calls) != 1 || w.State(home).Cooldown != 0 {
+					w.Errorf("calls %v, rests %v", calls, w.State(home).Cooldown)
 				}
-				if !strings.Contains(w.log.String(), "end=cut") {
+				if !strings.Contains(w.Log.String(), "end=cut") {
 					w.Error("the log does not tell")
 				}
-				if got := w.mustServe("s", plainModel); got != home {
+				if got := w.MustServe("s", simtest.PlainModel); got != home {
 					w.Errorf("the next turn is served by %s", got)
 				}
 			})
@@ -316,25 +274,25 @@ func TestShutdown(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			requests := filepath.Join(t.TempDir(), "requests.jsonl")
-			config := sim.Config{Accounts: accountsOf(1), Output: sim.Range{Min: 80, Max: 80}, Pace: sim.Pace{Delta: time.Second}}
+			config := sim.Config{Accounts: simtest.Accounts(1), Output: sim.Range{Min: 80, Max: 80}, Pace: sim.Pace{Delta: time.Second}}
 			inWorld(t, config, poolOf(c.toml+"[log]\nrequests = \""+requests+"\"\n"), func(w *world) {
-				open := w.begin(w.Context(), "s", plainModel)
+				open := w.Begin(w.Context(), "s", simtest.PlainModel)
 				time.Sleep(5 * time.Second)
 				ended := make(chan time.Duration, 1)
 				go func() {
 					began := time.Now()
-					if err := w.end(); err != nil {
+					if err := w.Stop(); err != nil {
 						w.Errorf("run: %v", err)
 					}
 					ended <- time.Since(began)
 				}()
 				time.Sleep(time.Millisecond)
-				if late := w.ask("t", plainModel, true); late.status != 0 {
-					w.Errorf("a request after the signal: %d", late.status)
+				if late := w.Request("t", simtest.PlainModel, true); late.Status != 0 {
+					w.Errorf("a request after the signal: %d", late.Status)
 				}
 				r := <-open
-				if r.status != 200 || c.cut != errors.Is(r.err, sim.ErrTruncated) || !c.cut && r.err != nil {
-					w.Errorf("%d, %v", r.status, r.err)
+				if r.Status != 200 || c.cut != errors.Is(r.Err, sim.ErrTruncated) || !c.cut && r.Err != nil {
+					w.Errorf("%d, %v", r.Status, r.Err)
 				}
 				// Shutdown looks for the end of connections now and then.
 				if took := <-ended; took < c.took-time.Second || took > c.took+time.Second {
@@ -348,7 +306,7 @@ func TestShutdown(t *testing.T) {
 					w.Errorf("%v, %d lines: %s", err, lines, text)
 				}
 				synctest.Wait()
-				if got := w.provider.Requests()[0].Outcome; (got == sim.Canceled) != c.cut {
+				if got := w.Provider.Requests()[0].Outcome; (got == sim.Canceled) != c.cut {
 					w.Errorf("the provider's request ended %q", got)
 				}
 			})
@@ -364,10 +322,10 @@ func TestHoldEnds(t *testing.T) {
 		headers   time.Duration
 		pings     int // the provider sends one more
 	}{{"15", 10 * time.Second, 2}, {"7", 7 * time.Second, 5}, {"300", 10 * time.Second, 0}, {"0", 10 * time.Second, 0}} {
-		inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf("[server]\nsse_keepalive_seconds = "+c.keepalive+"\n"), func(w *world) {
-			w.provider.Inject("", sim.SlowFirstEvent(40*time.Second).Times(1))
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf("[server]\nsse_keepalive_seconds = "+c.keepalive+"\n"), func(w *world) {
+			w.Provider.Inject("", sim.SlowFirstEvent(40*time.Second).Times(1))
 			began := time.Now()
-			response := w.stream(plainModel)
+			response := w.Stream(simtest.PlainModel)
 			defer response.Body.Close()
 			if took := time.Since(began); took != c.headers {
 				w.Errorf("keepalive %s: headers after %v", c.keepalive, took)
@@ -383,31 +341,31 @@ func TestHoldEnds(t *testing.T) {
 // FO-11: a refusal in the place of the first event is seen also when it comes in pieces, after pings and comments.
 func TestRefusalInPieces(t *testing.T) {
 	var pieces []any
-	for _, b := range []byte(": comment\n\n" + ping + errorEvent) {
+	for _, b := range []byte(": comment\n\n" + simtest.PingEvent + simtest.ErrorEvent) {
 		pieces = append(pieces, string(b))
 	}
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
-		home := w.mustServe("s", plainModel)
-		w.provider.Inject(home, script(pieces...))
-		if r := w.ask("s", plainModel, true); r.status != 200 || r.err != nil || r.account == home || w.state(home).Cooldown != 5*time.Second {
-			w.Errorf("%d by %s, %v, %s rests %v", r.status, r.account, r.err, home, w.state(home).Cooldown)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+		home := w.MustServe("s", simtest.PlainModel)
+		w.Provider.Inject(home, simtest.Script(pieces...))
+		if r := w.Request("s", simtest.PlainModel, true); r.Status != 200 || r.Err != nil || r.Account == home || w.State(home).Cooldown != 5*time.Second {
+			w.Errorf("%d by %s, %v, %s rests %v", r.Status, r.Account, r.Err, home, w.State(home).Cooldown)
 		}
 	})
 }
 
 // OBS-1: the tokens that a stream reports are in its record, for every shape of answer.
 func TestTokensAreCounted(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
 		for _, stream := range []bool{true, false} {
-			r := w.ask("s", plainModel, stream)
-			got, want := w.last().Tokens, r.answer.Usage
+			r := w.Request("s", simtest.PlainModel, stream)
+			got, want := w.Last().Tokens, r.Response.Usage
 			if got == nil || *got != (observe.Tokens{Input: want.Input, Output: want.Output, CacheRead: want.CacheRead, CacheCreation: want.CacheCreation}) {
 				w.Errorf("stream %v: %+v, want %+v", stream, got, want)
 			}
 		}
-		w.provider.Inject("", sim.Failure(400, messages.TypeInvalidRequest, "no").Times(1))
-		w.ask("s", plainModel, false)
-		if got := w.last(); got.Tokens != nil || got.BytesOut == 0 || !slices.Equal([]int{got.Status, got.Attempts}, []int{400, 1}) {
+		w.Provider.Inject("", sim.Failure(400, messages.TypeInvalidRequest, "no").Times(1))
+		w.Request("s", simtest.PlainModel, false)
+		if got := w.Last(); got.Tokens != nil || got.BytesOut == 0 || !slices.Equal([]int{got.Status, got.Attempts}, []int{400, 1}) {
 			w.Errorf("record %+v", got)
 		}
 	})

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // SEL-31: once a session has moved, the first request whose reasoning stays behind is warned about, and no other.
 func TestReasoningThatStaysBehind(t *testing.T) {
-	const bound, free = "claude-sonnet-5-5", plainModel
+	const bound, free = "claude-sonnet-5-5", simtest.PlainModel
 	body := func(model, block string) string {
 		return `{"model":"` + model + `","max_tokens":64,"messages":[{"role":"assistant","content":[` + block + `]},{"role":"user","content":"go on"}]}`
 	}
@@ -31,27 +32,27 @@ func TestReasoningThatStaysBehind(t *testing.T) {
 		{"a model that does not bind it", body(free, thought), true, 0},
 		{"a model with a longer name", body(bound+"0", thought), true, 0},
 	} {
-		inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
 			ask := func(path string) {
-				if r := w.post(w.Context(), path, "s", c.body); r.status != 200 {
-					w.Fatalf("%s: %d: %s", c.name, r.status, r.body)
+				if r := w.Post(w.Context(), path, "s", c.body); r.Status != 200 {
+					w.Fatalf("%s: %d: %s", c.name, r.Status, r.Body)
 				}
 			}
-			home := w.mustServe("s", free)
+			home := w.MustServe("s", free)
 			if c.moves {
-				w.provider.Inject(home, sim.Overloaded().Times(1))
-				w.mustServe("s", free)
+				w.Provider.Inject(home, sim.Overloaded().Times(1))
+				w.MustServe("s", free)
 			}
-			w.wants(c.name+": warned too early", w.logged(warning), 0)
+			w.Want(c.name+": warned too early", w.Logged(warning), 0)
 			ask(sim.CountTokensPath)
-			w.wants(c.name+": warned about a count", w.logged(warning), 0)
+			w.Want(c.name+": warned about a count", w.Logged(warning), 0)
 			ask(sim.MessagesPath)
-			w.wants(c.name, w.logged("level=WARN", warning, "provider=anthropic", "session="+w.last().Session), c.warns)
+			w.Want(c.name, w.Logged("level=WARN", warning, "provider=anthropic", "session="+w.Last().Session), c.warns)
 			ask(sim.MessagesPath)
 			time.Sleep(time.Minute)
 			ask(sim.MessagesPath) // goes home
-			w.wants(c.name+": warned in all", w.logged(warning), c.warns)
-			if strings.Contains(w.log.String(), "hm") {
+			w.Want(c.name+": warned in all", w.Logged(warning), c.warns)
+			if strings.Contains(w.Log.String(), "hm") {
 				w.Errorf("%s: reasoning is in the log", c.name)
 			}
 		})

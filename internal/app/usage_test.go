@@ -11,6 +11,7 @@ import (
 	"shunt/internal/dialect/messages"
 	"shunt/internal/family/claude"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // planned is poolOf with a table [server.pool] of these lines.
@@ -21,8 +22,8 @@ const everyMinute = "usage_refresh_seconds = 60"
 // polls counts the calls of the usage endpoint with an account's token.
 func (w *world) polls(account string) (n int) {
 	synctest.Wait()
-	for _, r := range w.provider.Requests() {
-		if r.Path == sim.UsagePath && r.Header.Get("Authorization") == "Bearer "+w.provider.Token(account) {
+	for _, r := range w.Provider.Requests() {
+		if r.Path == sim.UsagePath && r.Header.Get("Authorization") == "Bearer "+w.Provider.Token(account) {
 			n++
 		}
 	}
@@ -51,7 +52,7 @@ func TestPollEndsARejection(t *testing.T) {
 		{name: "5h", faults: faults(rejects(five)), ends: true},
 		{name: "7d", faults: faults(rejects(seven)), ends: true},
 		{name: "5h and 7d", faults: faults(rejects(five, seven)), ends: true},
-		{name: "Fable, Fable request", model: fableModel, faults: faults(rejects(fable)), ends: true},
+		{name: "Fable, Fable request", model: simtest.FableModel, faults: faults(rejects(fable)), ends: true},
 		{name: "Fable, other request", faults: faults(rejects(fable)), ends: true},
 		{name: "aggregate", faults: faults(sim.RejectedAggregate().RetryAfter("3600").Times(1)), ends: true},
 		{name: "5h, and another window is over", faults: faults(rejects(five)), used: map[messages.Window]float64{seven: 0.99}, ends: true},
@@ -59,7 +60,7 @@ func TestPollEndsARejection(t *testing.T) {
 		{name: "5h at its threshold", faults: faults(rejects(five)), lines: "default_threshold_5h = 0.1"},
 		{name: "5h still used up", faults: faults(rejects(five)), used: map[messages.Window]float64{five: 1}},
 		{name: "5h and 7d, one of them still used up", faults: faults(rejects(five, seven)), used: map[messages.Window]float64{seven: 1}},
-		{name: "Fable still used up", model: fableModel, faults: faults(rejects(fable)), used: map[messages.Window]float64{fable: 1}},
+		{name: "Fable still used up", model: simtest.FableModel, faults: faults(rejects(fable)), used: map[messages.Window]float64{fable: 1}},
 		{
 			name: "aggregate, and a window is over", faults: faults(sim.RejectedAggregate().RetryAfter("3600").Times(1)),
 			used: map[messages.Window]float64{fable: 0.99},
@@ -69,54 +70,54 @@ func TestPollEndsARejection(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.model == "" {
-				c.model = plainModel
+				c.model = simtest.PlainModel
 			}
-			inWorld(t, sim.Config{Accounts: accountsOf(3)}, planned(everyMinute+"\n"+c.lines, ""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, planned(everyMinute+"\n"+c.lines, ""), func(w *world) {
 				time.Sleep(3 * time.Second) // the account that is polled first, which is this session's, has been polled
-				home := w.home("s")
+				home := w.Home("s")
 				for _, window := range []messages.Window{five, seven, fable} {
 					used, told := c.used[window]
 					if !told {
 						used = 0.1
 					}
-					w.provider.Fill(home, window, used)
+					w.Provider.Fill(home, window, used)
 				}
 				for _, f := range c.faults {
-					w.provider.Inject(home, f)
+					w.Provider.Inject(home, f)
 				}
-				by := w.mustServe("s", c.model)
-				rests := w.state(home).In(claude.FableScope).Cooldown
+				by := w.MustServe("s", c.model)
+				rests := w.State(home).In(claude.FableScope).Cooldown
 				if by == home || rests < 5*time.Minute {
 					t.Fatalf("served by %s, %s rests %v", by, home, rests)
 				}
 				time.Sleep(48 * time.Second)
-				w.wants("served at home before the poll", w.mustServe("s", c.model) == home, false)
+				w.Want("served at home before the poll", w.MustServe("s", c.model) == home, false)
 
 				time.Sleep(20 * time.Second)
-				w.wants("polls", w.polls(home), 2)
-				before := w.seen()
-				rests = w.state(home).In(claude.FableScope).Cooldown
+				w.Want("polls", w.polls(home), 2)
+				before := w.Seen()
+				rests = w.State(home).In(claude.FableScope).Cooldown
 				if !c.ends {
 					if rests == 0 {
 						t.Error("the cooldown has ended")
 					}
-					w.wants("served at home after the poll", w.mustServe("s", c.model) == home, false)
+					w.Want("served at home after the poll", w.MustServe("s", c.model) == home, false)
 					return
 				}
-				w.wants("rests", rests, time.Duration(0))
+				w.Want("rests", rests, time.Duration(0))
 				if c.used != nil {
 					return // it is near its quota by another window
 				}
-				w.wants("served after the poll by", w.mustServe("s", c.model), home)
-				if move := w.last().Move; move == nil || move.Reason != "returned" {
+				w.Want("served after the poll by", w.MustServe("s", c.model), home)
+				if move := w.Last().Move; move == nil || move.Reason != "returned" {
 					t.Errorf("move %+v", move)
 				}
-				w.wants("calls", len(w.calls(before)), 1)
+				w.Want("calls", len(w.Calls(before)), 1)
 
 				// If the account refuses again, that is newer, and counts again.
-				w.provider.Inject(home, c.faults[0])
-				w.wants("served at home after another rejection", w.mustServe("s", c.model) == home, false)
-				if rests := w.state(home).In(claude.FableScope).Cooldown; rests < 59*time.Minute {
+				w.Provider.Inject(home, c.faults[0])
+				w.Want("served at home after another rejection", w.MustServe("s", c.model) == home, false)
+				if rests := w.State(home).In(claude.FableScope).Cooldown; rests < 59*time.Minute {
 					t.Errorf("rests %v", rests)
 				}
 			})
@@ -126,31 +127,31 @@ func TestPollEndsARejection(t *testing.T) {
 
 // FO-12: a poll that was sent before a rejection says nothing about it, whenever its answer comes.
 func TestPollSentBeforeARejection(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, planned(everyMinute, ""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, planned(everyMinute, ""), func(w *world) {
 		time.Sleep(3 * time.Second)
-		home := w.home("s")
-		w.provider.Inject(home, usageFault(sim.SlowHeaders(8*time.Second)).Times(1))
-		w.provider.Fill(home, messages.SevenDay, 0.3)
+		home := w.Home("s")
+		w.Provider.Inject(home, usageFault(sim.SlowHeaders(8*time.Second)).Times(1))
+		w.Provider.Fill(home, messages.SevenDay, 0.3)
 		for w.polls(home) < 2 {
 			time.Sleep(100 * time.Millisecond)
 		}
-		w.provider.Inject(home, rejects(messages.FiveHour))
-		away := w.mustServe("s", plainModel)
+		w.Provider.Inject(home, rejects(messages.FiveHour))
+		away := w.MustServe("s", simtest.PlainModel)
 		time.Sleep(9 * time.Second)
-		w.wants("the answer has come", w.week(home), 0.3)
-		if rests := w.state(home).Cooldown; away == home || rests < 59*time.Minute {
+		w.Want("the answer has come", w.week(home), 0.3)
+		if rests := w.State(home).Cooldown; away == home || rests < 59*time.Minute {
 			t.Errorf("rests %v", rests)
 		}
-		w.wants("served by", w.mustServe("s", plainModel), away)
+		w.Want("served by", w.MustServe("s", simtest.PlainModel), away)
 		time.Sleep(time.Minute)
-		w.wants("served after the next poll by", w.mustServe("s", plainModel), home)
+		w.Want("served after the next poll by", w.MustServe("s", simtest.PlainModel), home)
 	})
 }
 
 // week is what shunt knows of an account's seven days, as a fraction; -1 is unknown.
 func (w *world) week(account string) float64 {
 	synctest.Wait()
-	state := w.state(account)
+	state := w.State(account)
 	if used, known := state.Quota.Utilization(claude.SevenDay); known {
 		return used
 	}
@@ -160,25 +161,25 @@ func (w *world) week(account string) float64 {
 // QUO-20, SEL-3: what a poll tells counts before anybody has asked anything of the account.
 func TestPollsBeforeTheFirstRequest(t *testing.T) {
 	full := func(w *world) {
-		w.provider.Fill("a", messages.SevenDay, 0.99)
-		w.provider.Fill("b", messages.SevenDay, 0.4)
+		w.Provider.Fill("a", messages.SevenDay, 0.99)
+		w.Provider.Fill("b", messages.SevenDay, 0.4)
 	}
-	inWorld(t, sim.Config{Accounts: accountsOf(3)}, planned(everyMinute, ""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, planned(everyMinute, ""), func(w *world) {
 		time.Sleep(30 * time.Second) // the first round (QUO-24)
-		w.wants("a", w.week("a"), 0.99)
-		w.wants("b", w.week("b"), 0.4)
-		w.wants("c", w.week("c"), 0.0)
+		w.Want("a", w.week("a"), 0.99)
+		w.Want("b", w.week("b"), 0.4)
+		w.Want("c", w.week("c"), 0.0)
 		for i := range 30 {
-			if by := w.mustServe(strings.Repeat("s", i), plainModel); by == "a" {
+			if by := w.MustServe(strings.Repeat("s", i), simtest.PlainModel); by == "a" {
 				t.Errorf("session %d begins on a", i)
 			}
 		}
-		w.wants("429s", w.provider.Counters("").ByStatus[http.StatusTooManyRequests], int64(0))
+		w.Want("429s", w.Provider.Counters("").ByStatus[http.StatusTooManyRequests], int64(0))
 		// What others use of it is seen as well.
-		w.provider.Fill("b", messages.SevenDay, 0.99)
+		w.Provider.Fill("b", messages.SevenDay, 0.99)
 		time.Sleep(70 * time.Second)
 		for i := range 30 {
-			w.wants("served by", w.mustServe(strings.Repeat("s", i), plainModel), "c")
+			w.Want("served by", w.MustServe(strings.Repeat("s", i), simtest.PlainModel), "c")
 		}
 	}, full)
 }
@@ -186,29 +187,29 @@ func TestPollsBeforeTheFirstRequest(t *testing.T) {
 // QUO-20: off unless it is asked for.
 func TestPollsAreOff(t *testing.T) {
 	for _, toml := range []string{poolOf(""), planned("", ""), planned("usage_refresh_seconds = 0", "")} {
-		inWorld(t, sim.Config{Accounts: accountsOf(2)}, toml, func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, toml, func(w *world) {
 			time.Sleep(10 * time.Minute)
-			w.wants("requests", w.seen(), 0)
+			w.Want("requests", w.Seen(), 0)
 			// A reload does not switch it on, and says so.
 			w.reload(planned(everyMinute, ""))
 			time.Sleep(10 * time.Minute)
-			w.wants("requests", w.seen(), 0)
-			w.wants("warnings", w.logged("WARN", "next start", "server.pool.usage_refresh_seconds"), 1)
+			w.Want("requests", w.Seen(), 0)
+			w.Want("warnings", w.Logged("WARN", "next start", "server.pool.usage_refresh_seconds"), 1)
 		})
 	}
 }
 
 // QUO-20, CFG-51: the interval is that of the start.
 func TestPollIntervalIsThatOfTheStart(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, planned("usage_refresh_seconds = 20", ""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, planned("usage_refresh_seconds = 20", ""), func(w *world) {
 		time.Sleep(30 * time.Second)
-		w.wants("polls in half a minute, which 20 s are raised to a minute for", w.polls("a"), 1)
+		w.Want("polls in half a minute, which 20 s are raised to a minute for", w.polls("a"), 1)
 		w.reload(planned("usage_refresh_seconds = 3600", ""))
 		time.Sleep(10 * time.Minute)
 		if n := w.polls("a"); n < 10 || n > 11 {
 			t.Errorf("%d polls", n)
 		}
-		w.wants("warnings", w.logged("WARN", "next start", "server.pool.usage_refresh_seconds"), 1)
+		w.Want("warnings", w.Logged("WARN", "next start", "server.pool.usage_refresh_seconds"), 1)
 		w.reload(poolOf(""))
 		time.Sleep(10 * time.Minute)
 		if n := w.polls("a"); n < 19 || n > 22 {
@@ -221,19 +222,19 @@ func TestPollIntervalIsThatOfTheStart(t *testing.T) {
 // two pools list is polled once an interval, as long as one of them uses it.
 func TestWhoIsPolled(t *testing.T) {
 	other := func(keys ...string) string {
-		return "[providers.other]\nauth = \"claude_oauth\"\nbase_url = \"" + providerURL + "\"\n" +
+		return "[providers.other]\nauth = \"claude_oauth\"\nbase_url = \"" + simtest.ProviderURL + "\"\n" +
 			"[[providers.other.accounts]]\nname = \"a\"\n" + strings.Join(keys, "\n") + "\n"
 	}
 	toml := planned(everyMinute, listed("a")+listed("b", "disabled = true")+listed("env", `token_env = "SETUP"`, `uuid = "u-1"`)+other())
-	inWorld(t, sim.Config{Accounts: accountsOf(4)}, toml, func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(4)}, toml, func(w *world) {
 		polled := func() (names string) { // once a minute
 			t.Helper()
 			before := map[string]int{}
-			for _, name := range w.provider.Accounts() {
+			for _, name := range w.Provider.Accounts() {
 				before[name] = w.polls(name)
 			}
 			time.Sleep(10 * time.Minute)
-			for _, name := range w.provider.Accounts() {
+			for _, name := range w.Provider.Accounts() {
 				switch n := w.polls(name) - before[name]; {
 				case n >= 9 && n <= 11:
 					names += name
@@ -243,41 +244,41 @@ func TestWhoIsPolled(t *testing.T) {
 			}
 			return names
 		}
-		w.wants("polled", polled(), "a")
-		for _, s := range w.app.Pool("other") {
+		w.Want("polled", polled(), "a")
+		for _, s := range w.App.Pool("other") {
 			if used, known := s.Quota.Utilization(claude.FiveHour); !known || used != 0 {
 				t.Errorf("the other pool knows %v, %v", used, known)
 			}
 		}
 		w.reload(planned(everyMinute, listed("a", "disabled = true")+listed("b")+other()))
-		w.wants("polled, a disabled in one pool, b enabled", polled(), "ab")
+		w.Want("polled, a disabled in one pool, b enabled", polled(), "ab")
 		w.reload(planned(everyMinute, listed("a", "disabled = true")+listed("b")+other("disabled = true")))
-		w.wants("polled, a disabled in both", polled(), "b")
-		w.wants("conditions", w.conditions(), "")
+		w.Want("polled, a disabled in both", polled(), "b")
+		w.Want("conditions", w.Conditions(), "")
 	}, func(w *world) {
-		w.env = append(w.env, "SETUP="+w.provider.SetupToken("c"))
+		w.Env = append(w.Env, "SETUP="+w.Provider.SetupToken("c"))
 	})
 }
 
 // ACC-4: an account that comes is polled at once, one that goes is not polled any more, and the others keep their turns.
 func TestPollsFollowTheStore(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(3)}, planned(everyMinute, ""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, planned(everyMinute, ""), func(w *world) {
 		time.Sleep(30 * time.Second)
-		w.put("c", w.provider.Credentials("c"))
-		w.remove("b")
-		second()
-		second()
+		w.Put("c", w.Provider.Credentials("c"))
+		w.Remove("b")
+		simtest.Second()
+		simtest.Second()
 		for name, want := range map[string]int{"a": 1, "b": 1, "c": 1} {
-			w.wants("polls of "+name, w.polls(name), want)
+			w.Want("polls of "+name, w.polls(name), want)
 		}
 		time.Sleep(10 * time.Minute)
-		w.wants("polls of b", w.polls("b"), 1)
+		w.Want("polls of b", w.polls("b"), 1)
 		for _, name := range []string{"a", "c"} {
 			if n := w.polls(name); n < 10 || n > 11 {
 				t.Errorf("%s was polled %d times", name, n)
 			}
 		}
-	}, func(w *world) { w.remove("c") })
+	}, func(w *world) { w.Remove("c") })
 }
 
 // QUO-24: whatever the usage endpoint answers, requests go where they went, nothing rests, and what was known stays. What
@@ -289,20 +290,20 @@ func TestFailingPollsChangeNothing(t *testing.T) {
 		"reset":            sim.ResetConnection(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: accountsOf(3)}, planned(everyMinute, ""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, planned(everyMinute, ""), func(w *world) {
 				homes := w.homes()
 				time.Sleep(3 * time.Second)
-				w.provider.Fill("a", messages.SevenDay, 0.99) // which nobody will learn from a poll
-				w.provider.Inject("", usageFault(fault))
+				w.Provider.Fill("a", messages.SevenDay, 0.99) // which nobody will learn from a poll
+				w.Provider.Inject("", usageFault(fault))
 				for range 2 {
 					time.Sleep(35 * time.Minute)
 					for session, home := range homes {
 						if home != "a" {
-							w.wants("served by", w.mustServe(session, plainModel), home)
+							w.Want("served by", w.MustServe(session, simtest.PlainModel), home)
 						}
 					}
 				}
-				for _, s := range w.app.Pool("anthropic") {
+				for _, s := range w.App.Pool("anthropic") {
 					if s.Cooldown != 0 || !s.Available || s.NearQuota {
 						t.Errorf("%s: rests %v, near %v", s.Name, s.Cooldown, s.NearQuota)
 					}
@@ -310,13 +311,13 @@ func TestFailingPollsChangeNothing(t *testing.T) {
 				if used := w.week("a"); used < 0 || used > 0.1 {
 					t.Errorf("a has used %v", used)
 				}
-				w.wants("moves", len(w.moves()), 0)
+				w.Want("moves", len(w.Moves()), 0)
 				const is = " cannot be asked for its quota"
-				w.wants("conditions", w.conditions(), "account anthropic/a"+is+", account anthropic/b"+is+", account anthropic/c"+is)
-				w.provider.Clear("")
+				w.Want("conditions", w.Conditions(), "account anthropic/a"+is+", account anthropic/b"+is+", account anthropic/c"+is)
+				w.Provider.Clear("")
 				time.Sleep(70 * time.Minute)
-				w.wants("conditions", w.conditions(), "")
-				w.wants("a", w.week("a"), 0.99)
+				w.Want("conditions", w.Conditions(), "")
+				w.Want("a", w.week("a"), 0.99)
 			})
 		})
 	}
@@ -324,29 +325,29 @@ func TestFailingPollsChangeNothing(t *testing.T) {
 
 // The end waits for no poll.
 func TestEndDuringAPoll(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, planned(everyMinute, ""), func(w *world) {
-		w.provider.Inject("", usageFault(sim.Hang()))
-		second()
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, planned(everyMinute, ""), func(w *world) {
+		w.Provider.Inject("", usageFault(sim.Hang()))
+		simtest.Second()
 		began := time.Now()
-		w.must(w.end())
-		w.wants("it took", time.Since(began), time.Duration(0))
-		w.wants("open connections", w.upstream.Open(), 0)
+		w.Must(w.Stop())
+		w.Want("it took", time.Since(began), time.Duration(0))
+		w.Want("open connections", w.Upstream.Open(), 0)
 	})
 }
 
 // TOK-1, QUO-21: a token that has run out is refreshed before a poll, once for all who need it.
 func TestPollRefreshesFirst(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, planned(everyMinute, ""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, planned(everyMinute, ""), func(w *world) {
 		time.Sleep(3 * time.Second)
-		w.wants("used", w.week("a"), 0.0)
-		w.wants("refreshes", w.provider.Counters("a").Refreshes, int64(1))
-		for _, r := range w.provider.Requests() {
+		w.Want("used", w.week("a"), 0.0)
+		w.Want("refreshes", w.Provider.Counters("a").Refreshes, int64(1))
+		for _, r := range w.Provider.Requests() {
 			if r.Path == sim.UsagePath && r.Status != http.StatusOK {
 				t.Errorf("a poll was answered %d", r.Status)
 			}
 		}
-		if !slices.ContainsFunc(w.provider.Requests(), func(r sim.Request) bool { return r.Path == sim.UsagePath }) {
+		if !slices.ContainsFunc(w.Provider.Requests(), func(r sim.Request) bool { return r.Path == sim.UsagePath }) {
 			t.Error("there was no poll")
 		}
-	}, func(w *world) { w.put("a", expiring(w.provider.Credentials("a"), -time.Minute)) })
+	}, func(w *world) { w.Put("a", simtest.Expiring(w.Provider.Credentials("a"), -time.Minute)) })
 }

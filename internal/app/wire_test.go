@@ -2,11 +2,9 @@ package app_test
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,69 +13,14 @@ import (
 
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
-
-// plain is an answer as it came over the wire.
-type plain struct {
-	status int
-	header http.Header
-	body   string
-	err    error // of reading the body
-}
-
-// send posts a body with this header and no other.
-func (w *world) send(target string, header http.Header, body string) plain {
-	w.Helper()
-	return w.sendIn(context.Background(), target, header, body)
-}
-
-func (w *world) sendIn(ctx context.Context, target string, header http.Header, body string) plain {
-	w.Helper()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, gatewayURL+target, strings.NewReader(body))
-	if err != nil {
-		w.Fatal(err)
-	}
-	request.Header = header.Clone()
-	if _, ok := header["User-Agent"]; !ok {
-		request.Header["User-Agent"] = nil // net/http would add its own
-	}
-	response, err := w.client.Do(request)
-	if err != nil {
-		return plain{err: err}
-	}
-	defer response.Body.Close()
-	data, err := io.ReadAll(response.Body)
-	return plain{response.StatusCode, response.Header, string(data), err}
-}
-
-// received is the newest request that reached the provider's inference endpoints.
-func (w *world) received() sim.Request {
-	w.Helper()
-	all := w.provider.Requests()
-	for _, r := range slices.Backward(all) {
-		if strings.Contains(r.Path, sim.MessagesPath) {
-			return r
-		}
-	}
-	w.Fatal("nothing reached the provider")
-	return sim.Request{}
-}
 
 // ownAccount is a pool of one account whose UUID is known.
 const ownUUID = "11111111-2222-4333-8444-555555555555"
 
 func ownPool(more string) string {
 	return poolOf("[[providers.anthropic.accounts]]\nname = \"a\"\nuuid = \"" + ownUUID + "\"\n" + more)
-}
-
-var minimal = http.Header{"Anthropic-Version": {"2023-06-01"}, "Content-Type": {"application/json"}}
-
-func with(h http.Header, lines ...string) http.Header {
-	h = h.Clone()
-	for i := 0; i < len(lines); i += 2 {
-		h[lines[i]] = append(h[lines[i]], lines[i+1])
-	}
-	return h
 }
 
 // WIRE-1, WIRE-3: of a client's header the provider sees all that is meant for it, the account's token in the place of the
@@ -108,20 +51,20 @@ func TestHeadersThatTheProviderSees(t *testing.T) {
 	}{
 		{"Claude Code, streamed", all, true, "identity", []string{"claude-code-20250219,interleaved-thinking-2025-05-14,oauth-2025-04-20"}, claudeCode},
 		{"Claude Code, not streamed", all, false, "gzip, deflate, br, zstd", []string{"claude-code-20250219,interleaved-thinking-2025-05-14,oauth-2025-04-20"}, claudeCode},
-		{"next to nothing", minimal, false, "", []string{"oauth-2025-04-20"}, minimal},
-		{"next to nothing, streamed", minimal, true, "identity", []string{"oauth-2025-04-20"}, minimal},
-		{"beta on two lines", with(minimal, "Anthropic-Beta", "a", "Anthropic-Beta", "b,c"), false, "", []string{"a,b,c,oauth-2025-04-20"}, minimal},
-		{"beta there on one line", with(minimal, "Anthropic-Beta", "a", "Anthropic-Beta", "b , oauth-2025-04-20"), false, "", []string{"a", "b , oauth-2025-04-20"}, minimal},
-		{"an empty beta", with(minimal, "Anthropic-Beta", ""), false, "", []string{"oauth-2025-04-20"}, minimal},
+		{"next to nothing", simtest.Minimal, false, "", []string{"oauth-2025-04-20"}, simtest.Minimal},
+		{"next to nothing, streamed", simtest.Minimal, true, "identity", []string{"oauth-2025-04-20"}, simtest.Minimal},
+		{"beta on two lines", simtest.With(simtest.Minimal, "Anthropic-Beta", "a", "Anthropic-Beta", "b,c"), false, "", []string{"a,b,c,oauth-2025-04-20"}, simtest.Minimal},
+		{"beta there on one line", simtest.With(simtest.Minimal, "Anthropic-Beta", "a", "Anthropic-Beta", "b , oauth-2025-04-20"), false, "", []string{"a", "b , oauth-2025-04-20"}, simtest.Minimal},
+		{"an empty beta", simtest.With(simtest.Minimal, "Anthropic-Beta", ""), false, "", []string{"oauth-2025-04-20"}, simtest.Minimal},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
-				if got := w.send(sim.MessagesPath, c.header, bodyFor(plainModel, c.stream)); got.status != 200 {
-					w.Fatalf("%d: %s", got.status, got.body)
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+				if got := w.Send(sim.MessagesPath, c.header, simtest.Body(simtest.PlainModel, c.stream)); got.Status != 200 {
+					w.Fatalf("%d: %s", got.Status, got.Body)
 				}
-				r := w.received()
+				r := w.Received()
 				want := c.rest.Clone()
-				want.Set("Authorization", "Bearer "+w.provider.Token("a"))
+				want.Set("Authorization", "Bearer "+w.Provider.Token("a"))
 				want["Anthropic-Beta"] = c.beta
 				want.Del("Accept-Encoding")
 				if c.coding != "" {
@@ -190,13 +133,13 @@ func TestBodiesThatTheProviderSees(t *testing.T) {
 		{"large", `{"model":"claude-x","messages":"` + strings.Repeat("\\u00e9 x\t", 1<<17) + `"}`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: accountsOf(1)}, ownPool(""), func(w *world) {
-				w.send(sim.MessagesPath, minimal, c.sent)
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, ownPool(""), func(w *world) {
+				w.Send(sim.MessagesPath, simtest.Minimal, c.sent)
 				want := c.want
 				if want == "" {
 					want = c.sent
 				}
-				if r := w.received(); string(r.Body) != want {
+				if r := w.Received(); string(r.Body) != want {
 					w.Errorf("got  %.300q\nwant %.300q", r.Body, want)
 				}
 			})
@@ -206,9 +149,9 @@ func TestBodiesThatTheProviderSees(t *testing.T) {
 
 // WIRE-6: an account without a known UUID leaves the client's alone.
 func TestNoUUIDNoSplice(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
-		w.mustServe("s", plainModel)
-		if r := w.received(); string(r.Body) != bodyFor(plainModel, true) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+		w.MustServe("s", simtest.PlainModel)
+		if r := w.Received(); string(r.Body) != simtest.Body(simtest.PlainModel, true) {
 			w.Errorf("%s", r.Body)
 		}
 	})
@@ -217,20 +160,20 @@ func TestNoUUIDNoSplice(t *testing.T) {
 // FO-7, WIRE-6: every attempt sends the client's bytes with the UUID of its own account.
 func TestEveryAttemptBearsItsOwnUUID(t *testing.T) {
 	accounts := "[[providers.anthropic.accounts]]\nname = \"a\"\nuuid = \"uuid-a\"\n[[providers.anthropic.accounts]]\nname = \"b\"\nuuid = \"uuid-b\"\n"
-	inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(accounts), func(w *world) {
-		home := w.mustServe("s", plainModel)
-		w.provider.Inject(home, sim.ResetConnection().Times(2))
-		before := w.seen()
-		if r := w.ask("s", plainModel, true); r.status != 200 || r.account == home {
-			w.Fatalf("%d by %s", r.status, r.account)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(accounts), func(w *world) {
+		home := w.MustServe("s", simtest.PlainModel)
+		w.Provider.Inject(home, sim.ResetConnection().Times(2))
+		before := w.Seen()
+		if r := w.Request("s", simtest.PlainModel, true); r.Status != 200 || r.Account == home {
+			w.Fatalf("%d by %s", r.Status, r.Account)
 		}
 		synctest.Wait() // the provider notes a request that it reset after its connection has ended
-		requests := w.provider.Requests()[before:]
+		requests := w.Provider.Requests()[before:]
 		if len(requests) != 3 {
 			w.Fatalf("%d requests", len(requests))
 		}
 		for _, r := range requests {
-			if want := strings.Replace(bodyFor(plainModel, true), "theirs", "uuid-"+r.Account, 1); string(r.Body) != want {
+			if want := strings.Replace(simtest.Body(simtest.PlainModel, true), "theirs", "uuid-"+r.Account, 1); string(r.Body) != want {
 				w.Errorf("%s got %s", r.Account, r.Body)
 			}
 		}
@@ -240,13 +183,13 @@ func TestEveryAttemptBearsItsOwnUUID(t *testing.T) {
 // WIRE-4: the query is kept as it was sent, and the path is appended to the base URL's.
 func TestTargets(t *testing.T) {
 	for base, prefix := range map[string]string{"": "", "/": "", "/proxy/v2": "/proxy/v2", "/proxy/": "/proxy", "/a%2Fb": "/a%2Fb", "/a%20b/": "/a%20b"} {
-		toml := strings.Replace(poolOf(""), providerURL, providerURL+base, 1)
-		inWorld(t, sim.Config{Accounts: accountsOf(1)}, toml, func(w *world) {
+		toml := strings.Replace(poolOf(""), simtest.ProviderURL, simtest.ProviderURL+base, 1)
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, toml, func(w *world) {
 			for _, target := range []string{
 				"/v1/messages", "/v1/messages?beta=true", "/v1/messages?", "/v1/messages?a=%2f+%20&a=b;c&%zz", "/v1/messages/count_tokens?beta=true",
 			} {
-				w.send(target, minimal, bodyFor(plainModel, false))
-				if r := w.received(); r.Path != prefix+target {
+				w.Send(target, simtest.Minimal, simtest.Body(simtest.PlainModel, false))
+				if r := w.Received(); r.Path != prefix+target {
 					w.Errorf("base %q: %s arrived as %s", base, target, r.Path)
 				}
 			}
@@ -256,20 +199,20 @@ func TestTargets(t *testing.T) {
 
 // WIRE-7: a compressed request body is refused, however it is announced, and goes nowhere.
 func TestCompressedRequestBodies(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
 		for _, lines := range [][]string{{"gzip"}, {"ZSTD"}, {"identity", "gzip"}, {"", "br"}, {"identity, gzip"}} {
-			header := minimal.Clone()
+			header := simtest.Minimal.Clone()
 			header["Content-Encoding"] = lines
-			got := w.send(sim.MessagesPath, header, bodyFor(plainModel, false))
-			if kind, _, _ := messages.ParseError([]byte(got.body)); got.status != 415 || kind != messages.TypeInvalidRequest {
-				w.Errorf("%q: %d %s", lines, got.status, got.body)
+			got := w.Send(sim.MessagesPath, header, simtest.Body(simtest.PlainModel, false))
+			if kind, _, _ := messages.ParseError([]byte(got.Body)); got.Status != 415 || kind != messages.TypeInvalidRequest {
+				w.Errorf("%q: %d %s", lines, got.Status, got.Body)
 			}
 		}
-		if w.seen() != 0 {
-			w.Errorf("%d requests reached the provider", w.seen())
+		if w.Seen() != 0 {
+			w.Errorf("%d requests reached the provider", w.Seen())
 		}
-		if got := w.send(sim.MessagesPath, with(minimal, "Content-Encoding", "Identity"), bodyFor(plainModel, false)); got.status != 200 {
-			w.Errorf("identity: %d %s", got.status, got.body)
+		if got := w.Send(sim.MessagesPath, simtest.With(simtest.Minimal, "Content-Encoding", "Identity"), simtest.Body(simtest.PlainModel, false)); got.Status != 200 {
+			w.Errorf("identity: %d %s", got.Status, got.Body)
 		}
 	})
 }
@@ -277,53 +220,34 @@ func TestCompressedRequestBodies(t *testing.T) {
 // WIRE-10, WIRE-14: a compressed answer goes through as it is, with its length; cookies end here; CHN-3.
 func TestCompressedAnswersStayCompressed(t *testing.T) {
 	for _, coding := range []string{"", "gzip", "br", "zstd"} {
-		inWorld(t, sim.Config{Accounts: accountsOf(1), Encodings: []string{coding}[:min(len(coding), 1)]}, poolOf(""), func(w *world) {
-			header := with(minimal, "Accept-Encoding", "gzip, br, zstd")
-			got := w.send(sim.MessagesPath, header, bodyFor(plainModel, false))
-			direct := w.direct(sim.MessagesPath, with(header, "Anthropic-Beta", "oauth-2025-04-20"), bodyFor(plainModel, false))
-			if got.status != 200 || got.body != direct.body {
-				w.Errorf("%s: %d, %d bytes where %d were sent", coding, got.status, len(got.body), len(direct.body))
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(1), Encodings: []string{coding}[:min(len(coding), 1)]}, poolOf(""), func(w *world) {
+			header := simtest.With(simtest.Minimal, "Accept-Encoding", "gzip, br, zstd")
+			got := w.Send(sim.MessagesPath, header, simtest.Body(simtest.PlainModel, false))
+			direct := w.Direct(sim.MessagesPath, simtest.With(header, "Anthropic-Beta", "oauth-2025-04-20"), simtest.Body(simtest.PlainModel, false))
+			if got.Status != 200 || got.Body != direct.Body {
+				w.Errorf("%s: %d, %d bytes where %d were sent", coding, got.Status, len(got.Body), len(direct.Body))
 			}
-			want := direct.header.Clone()
+			want := direct.Header.Clone()
 			want.Del("Set-Cookie")
 			want.Set("X-Shunt-Account", "a")
 			want.Set("X-Gateway-Upstream", "anthropic")
-			want.Set("X-Gateway-Model", plainModel)
-			want.Set("X-Gateway-Upstream-Model", plainModel)
+			want.Set("X-Gateway-Model", simtest.PlainModel)
+			want.Set("X-Gateway-Upstream-Model", simtest.PlainModel)
 			// What differs from request to request.
 			for _, name := range []string{"Request-Id", "Anthropic-Ratelimit-Unified-5h-Utilization", "Anthropic-Ratelimit-Unified-7d-Utilization"} {
-				if got.header.Get(name) == "" {
+				if got.Header.Get(name) == "" {
 					w.Errorf("no %s", name)
 				}
-				want.Set(name, got.header.Get(name))
+				want.Set(name, got.Header.Get(name))
 			}
-			if diff := cmp.Diff(want, got.header); diff != "" {
+			if diff := cmp.Diff(want, got.Header); diff != "" {
 				w.Errorf("%s (-want +got):\n%s", coding, diff)
 			}
-			if got.header.Get("Content-Length") == "" || got.header.Get("Content-Encoding") != coding {
-				w.Errorf("%s: %v", coding, got.header)
+			if got.Header.Get("Content-Length") == "" || got.Header.Get("Content-Encoding") != coding {
+				w.Errorf("%s: %v", coding, got.Header)
 			}
 		})
 	}
-}
-
-// direct asks the provider itself, as account a.
-func (w *world) direct(target string, header http.Header, body string) plain {
-	w.Helper()
-	transport := &http.Transport{DialContext: w.upstream.Dial, DisableCompression: true}
-	defer transport.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(w.Context(), http.MethodPost, providerURL+target, strings.NewReader(body))
-	if err != nil {
-		w.Fatal(err)
-	}
-	request.Header = with(header, "Authorization", "Bearer "+w.provider.Token("a"))
-	response, err := transport.RoundTrip(request)
-	if err != nil {
-		w.Fatal(err)
-	}
-	defer response.Body.Close()
-	data, err := io.ReadAll(response.Body)
-	return plain{response.StatusCode, response.Header, string(data), err}
 }
 
 // ERR-2, WIRE-10: an error of the provider's reaches the client word for word, under the account's name.
@@ -343,8 +267,8 @@ func TestErrorsAreVerbatim(t *testing.T) {
 		{307, "", "moved"},
 		{402, "application/octet-stream", strings.Repeat("\x00\xff", 100_000)},
 	} {
-		inWorld(t, sim.Config{Accounts: accountsOf(2)}, poolOf(""), func(w *world) {
-			w.provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+			w.Provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
 				h := rw.Header()
 				h["Content-Type"] = nil
 				if c.kind != "" {
@@ -358,21 +282,21 @@ func TestErrorsAreVerbatim(t *testing.T) {
 				io.WriteString(rw, c.body)
 			}))
 			for _, stream := range []bool{false, true} {
-				got := w.send(sim.MessagesPath, minimal, bodyFor(plainModel, stream))
-				if got.status != c.status || got.body != c.body || got.err != nil {
-					w.Errorf("%d became %d, %v: %q", c.status, got.status, got.err, got.body)
+				got := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, stream))
+				if got.Status != c.status || got.Body != c.body || got.Err != nil {
+					w.Errorf("%d became %d, %v: %q", c.status, got.Status, got.Err, got.Body)
 				}
-				if kind := got.header.Values("Content-Type"); len(kind) > 1 || strings.Join(kind, "") != c.kind {
+				if kind := got.Header.Values("Content-Type"); len(kind) > 1 || strings.Join(kind, "") != c.kind {
 					w.Errorf("%d: content-type %q", c.status, kind)
 				}
-				if a := got.header.Get("X-Shunt-Account"); a != "a" && a != "b" || len(got.header["X-Shunt-Account"]) != 1 {
-					w.Errorf("%d: by %q", c.status, got.header["X-Shunt-Account"])
+				if a := got.Header.Get("X-Shunt-Account"); a != "a" && a != "b" || len(got.Header["X-Shunt-Account"]) != 1 {
+					w.Errorf("%d: by %q", c.status, got.Header["X-Shunt-Account"])
 				}
-				if got.header.Get("X-Gateway-Model") != plainModel || got.header.Get("X-Should-Retry") != "false" {
-					w.Errorf("%d: %v", c.status, got.header)
+				if got.Header.Get("X-Gateway-Model") != simtest.PlainModel || got.Header.Get("X-Should-Retry") != "false" {
+					w.Errorf("%d: %v", c.status, got.Header)
 				}
 			}
-			if calls := w.calls(0); len(calls) != 2 {
+			if calls := w.Calls(0); len(calls) != 2 {
 				w.Errorf("%d: %d calls", c.status, len(calls))
 			}
 		})
@@ -381,16 +305,16 @@ func TestErrorsAreVerbatim(t *testing.T) {
 
 // CHN-3: a model that could not stand in a header is left out; the others stay.
 func TestModelsThatCannotStandInAHeader(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
 		for _, model := range []string{"claude-é", `claude\nx`} {
-			got := w.send(sim.MessagesPath, minimal, `{"model":"`+model+`","max_tokens":5,"messages":[1]}`)
-			if got.header.Get("X-Shunt-Account") != "a" || got.header["X-Gateway-Model"] != nil || got.header["X-Gateway-Upstream-Model"] != nil || got.header.Get("X-Gateway-Upstream") != "anthropic" {
-				w.Errorf("%.20s: %d %v %s", model, got.status, got.header, got.body)
+			got := w.Send(sim.MessagesPath, simtest.Minimal, `{"model":"`+model+`","max_tokens":5,"messages":[1]}`)
+			if got.Header.Get("X-Shunt-Account") != "a" || got.Header["X-Gateway-Model"] != nil || got.Header["X-Gateway-Upstream-Model"] != nil || got.Header.Get("X-Gateway-Upstream") != "anthropic" {
+				w.Errorf("%.20s: %d %v %s", model, got.Status, got.Header, got.Body)
 			}
 		}
-		got := w.send(sim.MessagesPath, minimal, bodyFor(plainModel+"[1M]", false))
-		if got.header.Get("X-Gateway-Model") != plainModel+"[1M]" || got.header.Get("X-Gateway-Upstream-Model") != plainModel {
-			w.Errorf("%v", got.header)
+		got := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel+"[1M]", false))
+		if got.Header.Get("X-Gateway-Model") != simtest.PlainModel+"[1M]" || got.Header.Get("X-Gateway-Upstream-Model") != simtest.PlainModel {
+			w.Errorf("%v", got.Header)
 		}
 	})
 }
@@ -398,52 +322,52 @@ func TestModelsThatCannotStandInAHeader(t *testing.T) {
 // RTE-3: the client gets back the model it asked for, streamed or not, and an answer that came compressed all the same
 // passes unchanged.
 func TestModelIsPutBack(t *testing.T) {
-	const model = plainModel + "[1m]"
-	inWorld(t, sim.Config{Accounts: accountsOf(1), Encodings: []string{"gzip"}}, poolOf(""), func(w *world) {
-		header := with(minimal, "Accept-Encoding", "gzip")
+	const model = simtest.PlainModel + "[1m]"
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1), Encodings: []string{"gzip"}}, poolOf(""), func(w *world) {
+		header := simtest.With(simtest.Minimal, "Accept-Encoding", "gzip")
 		for _, stream := range []bool{true, false} {
-			got := w.send(sim.MessagesPath, header, bodyFor(model, stream))
-			if r := w.received(); r.Model != plainModel || r.Header.Get("Accept-Encoding") != "identity" {
+			got := w.Send(sim.MessagesPath, header, simtest.Body(model, stream))
+			if r := w.Received(); r.Model != simtest.PlainModel || r.Header.Get("Accept-Encoding") != "identity" {
 				w.Errorf("stream %v: asked for %s, accept-encoding %q", stream, r.Model, r.Header.Get("Accept-Encoding"))
 			}
-			direct := w.direct(sim.MessagesPath, with(minimal, "Anthropic-Beta", "oauth-2025-04-20"), bodyFor(plainModel, stream))
-			if want := strings.Replace(direct.body, plainModel, model, 1); got.status != 200 || got.body != want {
-				w.Errorf("stream %v: got  %.400s\nwant %.400s", stream, got.body, want)
+			direct := w.Direct(sim.MessagesPath, simtest.With(simtest.Minimal, "Anthropic-Beta", "oauth-2025-04-20"), simtest.Body(simtest.PlainModel, stream))
+			if want := strings.Replace(direct.Body, simtest.PlainModel, model, 1); got.Status != 200 || got.Body != want {
+				w.Errorf("stream %v: got  %.400s\nwant %.400s", stream, got.Body, want)
 			}
-			if length := got.header.Get("Content-Length"); stream != (length == "") {
+			if length := got.Header.Get("Content-Length"); stream != (length == "") {
 				w.Errorf("stream %v: content-length %q", stream, length)
 			}
-			if r := w.ask("", model, stream); r.err != nil || r.answer.Model != model {
-				w.Errorf("stream %v: %v by %s", stream, r.err, r.answer.Model)
+			if r := w.Request("", model, stream); r.Err != nil || r.Response.Model != model {
+				w.Errorf("stream %v: %v by %s", stream, r.Err, r.Response.Model)
 			}
 
-			w.provider.Inject("a", sim.Encoded("gzip").Times(2))
-			got = w.send(sim.MessagesPath, header, bodyFor(model, stream))
-			direct = w.direct(sim.MessagesPath, with(minimal, "Anthropic-Beta", "oauth-2025-04-20"), bodyFor(plainModel, stream))
-			if got.status != 200 || got.header.Get("Content-Encoding") != "gzip" || got.body != direct.body {
-				w.Errorf("stream %v, compressed: %d %v, equal %v", stream, got.status, got.header, got.body == direct.body)
+			w.Provider.Inject("a", sim.Encoded("gzip").Times(2))
+			got = w.Send(sim.MessagesPath, header, simtest.Body(model, stream))
+			direct = w.Direct(sim.MessagesPath, simtest.With(simtest.Minimal, "Anthropic-Beta", "oauth-2025-04-20"), simtest.Body(simtest.PlainModel, stream))
+			if got.Status != 200 || got.Header.Get("Content-Encoding") != "gzip" || got.Body != direct.Body {
+				w.Errorf("stream %v, compressed: %d %v, equal %v", stream, got.Status, got.Header, got.Body == direct.Body)
 			}
 		}
-		got := w.send(sim.CountTokensPath, header, bodyFor(model, false))
-		if got.status != 200 || !strings.Contains(got.body, "input_tokens") {
-			w.Errorf("count_tokens: %d %s", got.status, got.body)
+		got := w.Send(sim.CountTokensPath, header, simtest.Body(model, false))
+		if got.Status != 200 || !strings.Contains(got.Body, "input_tokens") {
+			w.Errorf("count_tokens: %d %s", got.Status, got.Body)
 		}
 	})
 }
 
 // WIRE-4: nothing but the endpoints reaches the provider with a pool credential, however it is dressed up.
 func TestOnlyEndpointsGetACredential(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: accountsOf(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
 		for _, target := range []string{
 			"/v1/messages/", "/v1/messages/batches", "/v1/complete", "/v1/files", "/v1//messages", "/v1/./messages",
 			"/v1/x/../messages", "/v1/%6dessages", "/v1/messages%2f", "/v1/messages;x", "/api/oauth/usage", "/v1/oauth/token",
 		} {
-			request, err := http.NewRequest(http.MethodPost, gatewayURL, bytes.NewReader([]byte(bodyFor(plainModel, false))))
+			request, err := http.NewRequest(http.MethodPost, simtest.GatewayURL, bytes.NewReader([]byte(simtest.Body(simtest.PlainModel, false))))
 			if err != nil {
 				w.Fatal(err)
 			}
 			request.URL.Opaque = target
-			response, err := w.client.Do(request)
+			response, err := w.Client.Do(request)
 			if err != nil {
 				w.Fatal(err)
 			}
@@ -453,8 +377,8 @@ func TestOnlyEndpointsGetACredential(t *testing.T) {
 				w.Errorf("%s: %d %s", target, response.StatusCode, body)
 			}
 		}
-		if w.seen() != 0 {
-			w.Errorf("%d requests reached the provider", w.seen())
+		if w.Seen() != 0 {
+			w.Errorf("%d requests reached the provider", w.Seen())
 		}
 	})
 }
