@@ -18,11 +18,6 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// listed is an account of the default pool in a configuration, with keys as they stand there.
-func listed(name string, keys ...string) string {
-	return "[[providers.anthropic.accounts]]\nname = \"" + name + "\"\n" + strings.Join(keys, "\n") + "\n"
-}
-
 // at is a file of the home directory; its directory is made.
 func (w *world) at(path string) string {
 	var home string

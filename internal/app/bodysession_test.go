@@ -24,7 +24,7 @@ func TestSessionInTheBody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			accounts := ""
 			for _, account := range []string{"a", "b", "c", "d"} {
-				accounts += entry(account, `uuid = "uuid-`+account+`"`)
+				accounts += listed(account, `uuid = "uuid-`+account+`"`)
 			}
 			inWorld(t, sim.Config{Accounts: simtest.Accounts(4)}, poolOf(accounts), func(w *world) {
 				turn := func(session string, header http.Header) string {

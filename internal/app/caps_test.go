@@ -88,7 +88,7 @@ func TestCapMovesASession(t *testing.T) {
 	caps := func(limit string) string {
 		var all string
 		for _, name := range []string{"a", "b", "c"} {
-			all += entry(name, "max_utilization_5h = "+limit)
+			all += listed(name, "max_utilization_5h = "+limit)
 		}
 		return poolOf(all)
 	}

@@ -14,38 +14,6 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-var positions = []string{"one", "two", "three", "four"}
-
-// chainOf is a configuration with upstreams called one, two, three ..., in that order. Each is given as the TOML lines
-// that say where it is and how it is authenticated. The models of the tests are mapped to all of them.
-func chainOf(upstreams ...string) string {
-	var toml, targets strings.Builder
-	toml.WriteString("[server]\ndefault_provider = \"one\"\n")
-	for i, lines := range upstreams {
-		fmt.Fprintf(&toml, "[[upstreams]]\nname = %q\nprovider = \"anthropic\"\n%s\n", positions[i], lines)
-		fmt.Fprintf(&targets, "%s = \"MODEL\"\n", positions[i])
-	}
-	for _, model := range []string{simtest.PlainModel, simtest.FableModel} {
-		fmt.Fprintf(&toml, "[[models]]\nid = %q\n[models.upstream_model]\n%s", model, strings.ReplaceAll(targets.String(), "MODEL", model))
-	}
-	return toml.String()
-}
-
-// poolAt, keyAt and passAt are the three kinds of upstreams.
-func poolAt(base string, accounts ...string) string {
-	scope := ""
-	if len(accounts) > 0 {
-		scope = `, accounts = ["` + strings.Join(accounts, `", "`) + `"]`
-	}
-	return fmt.Sprintf("base_url = %q\nauth = { mode = \"claude_oauth\"%s }", base, scope)
-}
-
-func keyAt(base, more string) string {
-	return fmt.Sprintf("base_url = %q\nauth = { mode = \"api_key\", env = \"TEST_KEY\"%s }", base, more)
-}
-
-func passAt(base string) string { return fmt.Sprintf("base_url = %q\nauth = \"passthrough\"", base) }
-
 // whoMaySee is which credential reaches an upstream of a chain: the client's own, that of the upstream (its key, or the
 // token of its account), or none at all. It depends on what the first upstream of the chain is, and on whether it has the
 // same origin (CHN-4, WIRE-1, WIRE-2). It does not depend on what the client presents.

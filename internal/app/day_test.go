@@ -82,7 +82,7 @@ func (w *world) badWeather(over <-chan struct{}) {
 			w.Provider.Clear(name)
 		}
 		name := names[r.IntN(len(names))]
-		troubles := faults(
+		troubles := simtest.Faults(
 			sim.Overloaded().Times(2), sim.ServerError(500).Times(2), sim.ServerError(503).Encoded("gzip").Times(1), sim.ResetConnection().Times(1),
 			sim.ResetConnection().Times(4), sim.Unauthorized().Times(1), sim.Unauthorized().Times(3), sim.Throttled("3").Times(1), sim.Throttled("").Times(1),
 			sim.Throttled("40").Times(1), sim.Rejected(messages.FiveHour).RetryAfter("120").Times(1), sim.Rejected(messages.Fable).Model("fable").RetryAfter("90").Times(1),

@@ -118,7 +118,7 @@ func TestModelsAreListed(t *testing.T) {
 				w.Want("body of HEAD", head.Body, "")
 				w.Want("type", head.Header.Get("Content-Type"), "application/json")
 				w.Want("requests on record", len(w.Records()), 0)
-			}, keyOnlyInStore)
+			}, keyNotInStore)
 		})
 	}
 }
@@ -191,7 +191,7 @@ func TestModelsWithoutALiveList(t *testing.T) {
 					}
 					synctest.Wait()
 					w.Want("few connections", w.Upstream.Open() <= 1, true) // FO-14
-				}, keyOnlyInStore)
+				}, keyNotInStore)
 			}
 		})
 	}
@@ -237,7 +237,7 @@ func TestModelsThroughThePool(t *testing.T) {
 
 // Only the default provider is asked for its models.
 func TestModelsOfTheDefaultProvider(t *testing.T) {
-	toml := strings.Replace(chainOf(keyAt("http://127.0.0.1:8102", ""), keyAt(simtest.ProviderURL, "")), `"one"`, `"two"`, 1)
+	toml := strings.Replace(chainOf(keyAt("http://127.0.0.1:8102"), keyAt(simtest.ProviderURL)), `"one"`, `"two"`, 1)
 	inWorld(t, paid, toml, func(w *world) {
 		want := modelList([2]string{simtest.PlainModel, simtest.PlainModel}, [2]string{simtest.FableModel, simtest.FableModel}, [2]string{"claude-opus-4-5", "Claude opus 4 5"}, live[1])
 		w.Want("list", w.get("GET", "/v1/models", simtest.Minimal).Body, want)
@@ -260,7 +260,7 @@ upstream_model = "claude-haiku-4-5"
 model = "as-it-is"
 provider = "one"
 `
-	inWorld(t, paid, chainOf(keyAt(simtest.ProviderURL, ""), passAt(simtest.ProviderURL))+routes, func(w *world) {
+	inWorld(t, paid, chainOf(keyAt(simtest.ProviderURL), passAt(simtest.ProviderURL))+routes, func(w *world) {
 		got := w.get("GET", "/routes", simtest.Minimal)
 		want := `{"data":[` +
 			`{"model":"claude-sonnet-4-5","provider":"one","upstream_model":"claude-sonnet-4-5"},{"model":"claude-sonnet-4-5","provider":"two","upstream_model":"claude-sonnet-4-5"},` +

@@ -67,7 +67,7 @@ func TestScopedNamesThatTheStoreHasNot(t *testing.T) {
 	})
 
 	// It counts as an empty pool in a chain: the next upstream serves, and anything that was said outweighs it.
-	inWorld(t, withKey(1), chainOf(scope, keyAt(simtest.ProviderURL, "")), func(w *world) {
+	inWorld(t, withKey(1), chainOf(scope, keyAt(simtest.ProviderURL)), func(w *world) {
 		r := w.Request("", simtest.PlainModel, true)
 		w.Want("status", r.Status, 200)
 		w.Want("by", r.Header.Get("X-Gateway-Upstream"), "two")
@@ -77,7 +77,7 @@ func TestScopedNamesThatTheStoreHasNot(t *testing.T) {
 		w.Provider.Inject("k", sim.ResetConnection())
 		empty(w, w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, true)), "later, never")
 		w.Want("record", w.Last().Provider, "one")
-	}, keyOnlyInStore)
+	}, keyNotInStore)
 
 	// CAP-4: where the others of the scope are at their caps, that is what the client is told, since it passes by itself.
 	capped := "base_url = \"" + simtest.ProviderURL + "\"\nauth = { mode = \"claude_oauth\", accounts = [\"later\", { name = \"a\", max_utilization = 0.5 }] }"
@@ -155,44 +155,4 @@ func TestStrictPin(t *testing.T) {
 			w.Want("others serve other models", w.MustServe(session, simtest.PlainModel) != "b", true)
 		}
 	})
-}
-
-// FO-11 at the end of a chain: a stream of 200 that begins with an error counts as what it says, and is relayed as it came
-// where nothing tells more.
-func TestErrorStreamsInAChain(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		first sim.Fault
-		kind  messages.ErrorType
-		by    string
-	}{
-		{"over nothing", sim.ResetConnection(), messages.TypeOverloaded, "two"},
-		{"429 over 5xx", sim.ServerError(503), messages.TypeRateLimit, "two"},
-		{"the first of two 5xx", sim.ServerError(503), messages.TypeOverloaded, "one"},
-		{"429 over 529", sim.Throttled("1"), messages.TypeOverloaded, "one"},
-		{"404 over 500", sim.Failure(404, messages.TypeNotFound, "no"), messages.TypeAPI, "one"},
-	} {
-		inWorld(t, withKey(2), chainOf(keyAt(simtest.ProviderURL, ""), poolAt(simtest.ProviderURL, "a", "b")), func(w *world) {
-			w.Provider.Inject("k", c.first)
-			w.Provider.Inject("a", sim.ErrorStream(c.kind))
-			w.Provider.Inject("b", sim.ErrorStream(c.kind))
-			r := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, true))
-			w.Want(c.name+": by", r.Header.Get("X-Gateway-Upstream"), c.by)
-			w.Want(c.name+": as it came", r.Status == 200 && strings.Contains(r.Body, "event: ping") && strings.Contains(r.Body, string(c.kind)), c.by == "two")
-			w.Want(c.name+": record", w.Last().Status, r.Status)
-		}, keyOnlyInStore)
-	}
-}
-
-// RTE-3: a model is put back in a stream whose first event is late, too.
-func TestModelOfALateFirstEvent(t *testing.T) {
-	for _, toml := range []string{poolOf(""), singleOf(apiKey), poolOf("[server]\nsse_keepalive_seconds = 0\n"), poolOf("[server]\nsse_keepalive_seconds = 7\n")} {
-		inWorld(t, withKey(1), toml, func(w *world) {
-			w.Provider.Inject("", sim.SlowFirstEvent(100*time.Second))
-			r := w.Request("s", simtest.PlainModel+"[1m]", true)
-			if r.Status != 200 || r.Err != nil || r.Response.Model != simtest.PlainModel+"[1m]" {
-				w.Errorf("%s\n%d, %v, answered by %s, %d pings", toml, r.Status, r.Err, r.Response.Model, r.Response.Pings)
-			}
-		}, keyOnlyInStore)
-	}
 }

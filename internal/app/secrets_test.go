@@ -48,7 +48,7 @@ func TestNothingIsGivenAway(t *testing.T) {
 			own = append(own, told)
 		}
 		everything := func() {
-			for _, f := range faults(
+			for _, f := range simtest.Faults(
 				sim.SlowHeaders(0), sim.Rejected(messages.FiveHour), sim.Throttled("2"), sim.Throttled("90"), sim.Unauthorized(), sim.Overloaded(), sim.ServerError(500),
 				sim.CredentialForbidden(), sim.ModelForbidden(), sim.ResetConnection(), sim.Hang(), sim.Redirect("/elsewhere"), sim.ErrorStream(messages.TypeOverloaded),
 				sim.Abort(3), sim.Truncate(3), sim.Failure(400, messages.TypeInvalidRequest, prompt+" is too long"), simtest.Stall(500),
@@ -78,7 +78,7 @@ func TestNothingIsGivenAway(t *testing.T) {
 		ask(target, simtest.With(client, "X-Flood", strings.Repeat(header, 10_000)), body(true))
 
 		// The logins break too: refused, unreachable, unreadable.
-		for _, f := range faults(sim.InvalidGrant(), sim.ServerError(500).On(sim.TokenPath), sim.ResetConnection().On(sim.TokenPath)) {
+		for _, f := range simtest.Faults(sim.InvalidGrant(), sim.ServerError(500).On(sim.TokenPath), sim.ResetConnection().On(sim.TokenPath)) {
 			for _, name := range w.Provider.Accounts() {
 				planted = append(planted, w.Provider.Token(name))
 				w.Put(name, w.Provider.Login(name))

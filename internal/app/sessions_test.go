@@ -21,11 +21,6 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// entry is one [[accounts]] entry of the configuration.
-func entry(name string, lines ...string) string {
-	return "[[providers.anthropic.accounts]]\nname = \"" + name + "\"\n" + strings.Join(lines, "\n") + "\n"
-}
-
 // SEL-1, ACC-4: sessions stay where they are, every account has its share, and a new account takes about 1/n of the
 // sessions and moves no other.
 func TestSessionsStay(t *testing.T) {
@@ -64,7 +59,7 @@ func TestSessionsStay(t *testing.T) {
 
 // SEL-2: without a session, or with a blank one, accounts take turns; requests of sessions and second attempts take none.
 func TestTurns(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(entry("a")+entry("b", "disabled = true")+entry("c")), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(listed("a")+listed("b", "disabled = true")+listed("c")), func(w *world) {
 		var got []string
 		for i := range 6 {
 			header := simtest.With(simtest.Minimal, "X-Claude-Code-Session-Id", " \t"[:i%3])
@@ -157,7 +152,7 @@ func TestAccountThresholds(t *testing.T) {
 		{"threshold_7d = 0.4", messages.SevenDay, 0.4, simtest.FableModel, false}, // the Fable week governs
 		{"threshold = 0.0", messages.FiveHour, 0, simtest.PlainModel, true},
 	} {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(entry("a", c.keys)+entry("b")), func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(listed("a", c.keys)+listed("b")), func(w *world) {
 			w.Provider.Fill("a", c.window, c.fill)
 			session, at := "", ""
 			for i := 0; at != "a"; i++ {
@@ -184,9 +179,9 @@ func TestWhereSessionsGo(t *testing.T) {
 	}{
 		{"", "abcd", "c"},
 		{"", "abc", "d"}, // unknown first
-		{entry("a") + entry("b", "priority = 10") + entry("c", "priority = 20") + entry("d"), "abcd", "b"},
-		{entry("a", "priority = 900") + entry("b", "priority = 10") + entry("c") + entry("d", "priority = 10"), "abcd", "d"},
-		{entry("a") + entry("b") + entry("c", "disabled = true") + entry("d"), "abd", "d"},
+		{listed("a") + listed("b", "priority = 10") + listed("c", "priority = 20") + listed("d"), "abcd", "b"},
+		{listed("a", "priority = 900") + listed("b", "priority = 10") + listed("c") + listed("d", "priority = 10"), "abcd", "d"},
+		{listed("a") + listed("b") + listed("c", "disabled = true") + listed("d"), "abd", "d"},
 	} {
 		inWorld(t, sim.Config{Accounts: accounts}, poolOf(c.toml), func(w *world) {
 			sessions := map[string]string{}

@@ -14,9 +14,6 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// planned is poolOf with a table [server.pool] of these lines.
-func planned(lines, more string) string { return "[server.pool]\n" + lines + "\n" + poolOf(more) }
-
 const everyMinute = "usage_refresh_seconds = 60"
 
 // polls counts the calls of the usage endpoint with an account's token.
@@ -49,24 +46,24 @@ func TestPollEndsARejection(t *testing.T) {
 		lines  string
 		ends   bool
 	}{
-		{name: "5h", faults: faults(rejects(five)), ends: true},
-		{name: "7d", faults: faults(rejects(seven)), ends: true},
-		{name: "5h and 7d", faults: faults(rejects(five, seven)), ends: true},
-		{name: "Fable, Fable request", model: simtest.FableModel, faults: faults(rejects(fable)), ends: true},
-		{name: "Fable, other request", faults: faults(rejects(fable)), ends: true},
-		{name: "aggregate", faults: faults(sim.RejectedAggregate().RetryAfter("3600").Times(1)), ends: true},
-		{name: "5h, and another window is over", faults: faults(rejects(five)), used: map[messages.Window]float64{seven: 0.99}, ends: true},
+		{name: "5h", faults: simtest.Faults(rejects(five)), ends: true},
+		{name: "7d", faults: simtest.Faults(rejects(seven)), ends: true},
+		{name: "5h and 7d", faults: simtest.Faults(rejects(five, seven)), ends: true},
+		{name: "Fable, Fable request", model: simtest.FableModel, faults: simtest.Faults(rejects(fable)), ends: true},
+		{name: "Fable, other request", faults: simtest.Faults(rejects(fable)), ends: true},
+		{name: "aggregate", faults: simtest.Faults(sim.RejectedAggregate().RetryAfter("3600").Times(1)), ends: true},
+		{name: "5h, and another window is over", faults: simtest.Faults(rejects(five)), used: map[messages.Window]float64{seven: 0.99}, ends: true},
 
-		{name: "5h at its threshold", faults: faults(rejects(five)), lines: "default_threshold_5h = 0.1"},
-		{name: "5h still used up", faults: faults(rejects(five)), used: map[messages.Window]float64{five: 1}},
-		{name: "5h and 7d, one of them still used up", faults: faults(rejects(five, seven)), used: map[messages.Window]float64{seven: 1}},
-		{name: "Fable still used up", model: simtest.FableModel, faults: faults(rejects(fable)), used: map[messages.Window]float64{fable: 1}},
+		{name: "5h at its threshold", faults: simtest.Faults(rejects(five)), lines: "default_threshold_5h = 0.1"},
+		{name: "5h still used up", faults: simtest.Faults(rejects(five)), used: map[messages.Window]float64{five: 1}},
+		{name: "5h and 7d, one of them still used up", faults: simtest.Faults(rejects(five, seven)), used: map[messages.Window]float64{seven: 1}},
+		{name: "Fable still used up", model: simtest.FableModel, faults: simtest.Faults(rejects(fable)), used: map[messages.Window]float64{fable: 1}},
 		{
-			name: "aggregate, and a window is over", faults: faults(sim.RejectedAggregate().RetryAfter("3600").Times(1)),
+			name: "aggregate, and a window is over", faults: simtest.Faults(sim.RejectedAggregate().RetryAfter("3600").Times(1)),
 			used: map[messages.Window]float64{fable: 0.99},
 		},
-		{name: "a throttle", faults: faults(sim.Throttled("300").Times(1))},
-		{name: "a refused credential", faults: faults(sim.CredentialForbidden().Times(1))},
+		{name: "a throttle", faults: simtest.Faults(sim.Throttled("300").Times(1))},
+		{name: "a refused credential", faults: simtest.Faults(sim.CredentialForbidden().Times(1))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.model == "" {

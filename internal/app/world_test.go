@@ -9,7 +9,6 @@ import (
 
 	"shunt/internal/apptest"
 	"shunt/internal/sim"
-	"shunt/internal/sim/simtest"
 )
 
 func TestMain(m *testing.M) {
@@ -34,9 +33,4 @@ func inWorld(t *testing.T, provider sim.Config, toml string, test func(w *world)
 		prepare = append(prepare, func(w *apptest.World) { f(&world{w}) })
 	}
 	apptest.Run(t, provider, toml, func(w *apptest.World) { test(&world{w}) }, prepare...)
-}
-
-// poolOf returns a configuration whose default provider is a pool of the store's accounts, and more.
-func poolOf(more string) string {
-	return "[providers.anthropic]\nauth = \"claude_oauth\"\nbase_url = \"" + simtest.ProviderURL + "\"\n" + more
 }

@@ -16,6 +16,9 @@ const (
 	PingEvent  = "event: ping\ndata: {\"type\": \"ping\"}\n\n"
 )
 
+// Faults lists faults, for tables.
+func Faults(list ...sim.Fault) []sim.Fault { return list }
+
 // Script responds once with a stream of the steps: a string is sent, a time.Duration passes.
 func Script(steps ...any) sim.Fault {
 	return sim.Respond(func(rw http.ResponseWriter, r *http.Request) {

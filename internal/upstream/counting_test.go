@@ -1,4 +1,4 @@
-package app_test
+package upstream_test
 
 import (
 	"net/http"
@@ -20,7 +20,7 @@ func TestCountTokensLeavesMessagesAlone(t *testing.T) {
 		"500": sim.ServerError(500), "529": sim.Overloaded(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 				home := w.MustServe("s", simtest.PlainModel)
 				w.Provider.Inject(home, fault.On(sim.CountTokensPath))
 				began := time.Now()
@@ -36,7 +36,7 @@ func TestCountTokensLeavesMessagesAlone(t *testing.T) {
 		})
 	}
 	t.Run("a success", func(t *testing.T) {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 			w.Provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter("600").Times(1))
 			w.Request("s", simtest.PlainModel, true)
 			time.Sleep(time.Second)
@@ -47,7 +47,7 @@ func TestCountTokensLeavesMessagesAlone(t *testing.T) {
 		})
 	})
 	t.Run("a 401 is about the credential", func(t *testing.T) {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 			home := w.MustServe("s", simtest.PlainModel)
 			w.Provider.Inject(home, sim.Unauthorized().On(sim.CountTokensPath))
 			count(w, "s")

@@ -1,4 +1,4 @@
-package app_test
+package upstream_test
 
 import (
 	"errors"
@@ -48,14 +48,14 @@ func TestUpstreamThatFallsSilent(t *testing.T) {
 		{"compressed", silent(stream, "gzip", "no gzip"), true, "no gzip"},
 		{"a document", silent(document, "", `{"type":"message",`), false, `{"type":"message",`},
 	} {
-		for toml, limit := range map[string]time.Duration{"": 5 * time.Minute, "[server.timeouts]\nupstream_idle_ms = 0\n": 0} {
-			for name, setup := range map[string]struct {
+		for _, limit := range []time.Duration{5 * time.Minute, 0} {
+			for name, upstream := range map[string]struct {
 				provider sim.Config
-				toml     string
-			}{"pool": {sim.Config{Accounts: simtest.Accounts(2)}, poolOf(toml)}, "single": {paid, singleOf(apiKey) + toml}} {
+				setup    setup
+			}{"pool": {sim.Config{Accounts: simtest.Accounts(2)}, poolOf()}, "single": {paid, singleOf(apiKey)}} {
 				for _, model := range []string{simtest.PlainModel, simtest.PlainModel + "[1m]"} {
 					t.Run(strings.Join([]string{c.name, limit.String(), name, model}, ", "), func(t *testing.T) {
-						inWorld(t, setup.provider, setup.toml, func(w *world) {
+						inWorld(t, upstream.provider, upstream.setup.idle(limit), func(w *world) {
 							w.Provider.Inject("", c.fault)
 							began := time.Now()
 							done := make(chan simtest.Reply, 1)
@@ -96,7 +96,7 @@ func TestUpstreamThatFallsSilent(t *testing.T) {
 
 // FO-11: pings of the upstream's before its first event reach the client as soon as the hold is over.
 func TestPingsOfASlowUpstream(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		steps := []any{": hello\n\n" + simtest.PingEvent}
 		for range 4 {
 			steps = append(steps, 6*time.Second, simtest.PingEvent)
@@ -120,41 +120,10 @@ func TestPingsOfASlowUpstream(t *testing.T) {
 	})
 }
 
-// OBS-1: an error event inside a stream of status 200 is not a success: not in the log, the metrics or the record.
-func TestErrorEventIsNoSuccess(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, surface+poolOf(""), func(w *world) {
-		w.Provider.Inject("", simtest.Script(simtest.StartEvent, time.Second, simtest.ErrorEvent[:9], time.Second, simtest.ErrorEvent[9:]))
-		got := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, true))
-		if got.Body != simtest.StartEvent+simtest.ErrorEvent || got.Err != nil || got.Status != 200 {
-			w.Errorf("%d, %v: %q", got.Status, got.Err, got.Body)
-		}
-		r := w.Last()
-		w.Want("end", r.End, observe.Failed)
-		w.Want("type", r.StreamError, "overloaded_error")
-		w.Want("the call", r.Calls[0].Result, observe.ResultStreamError)
-		if r.Tokens == nil || r.Tokens.Input != 7 {
-			w.Errorf("tokens %+v", r.Tokens)
-		}
-		if !strings.Contains(w.Log.String(), " status=200 end=error stream_error=overloaded_error ") {
-			w.Errorf("the log does not say so: %s", w.Log)
-		}
-		_, text := w.scrape("GET", "Authorization", "Bearer "+readKey)
-		for line, there := range map[string]bool{
-			`shunt_stream_errors_total{account="a",provider="anthropic",type="overloaded_error"} 1`:   true,
-			`shunt_upstream_attempts_total{account="a",provider="anthropic",reason="stream_error"} 1`: true,
-			`shunt_streams_cut_total`: false, `reason="success"`: false,
-		} {
-			if strings.Contains(text, line) != there {
-				w.Errorf("in the metrics, %v: %s", !there, line)
-			}
-		}
-	}, withAdmin)
-}
-
 // OBS-1, FO-11: a refusal that is relayed because every account ends like this keeps the results of its calls; a client that leaves
 // once it has read the error has not aborted anything.
 func TestErrorEventThatIsRelayedLast(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		w.Provider.Inject("a", sim.ErrorStream(messages.TypeOverloaded).Times(1))
 		w.Request("s", simtest.PlainModel, true)
 		r := w.Last()

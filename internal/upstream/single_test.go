@@ -1,4 +1,4 @@
-package app_test
+package upstream_test
 
 import (
 	"io"
@@ -11,21 +11,10 @@ import (
 
 	"shunt/internal/dialect/messages"
 	"shunt/internal/observe"
+	"shunt/internal/secret"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
-)
-
-// singleOf is a configuration whose default provider has one credential: auth and more keys, as TOML lines.
-func singleOf(lines ...string) string {
-	return "[providers.anthropic]\nbase_url = \"" + simtest.ProviderURL + "\"\n" + strings.Join(lines, "\n") + "\n"
-}
-
-// paid is a provider with one paid key, which the environment of every world holds in TEST_KEY.
-var paid = sim.Config{Accounts: []sim.Account{{Name: "k", APIKey: "paid-key"}}}
-
-const (
-	apiKey      = "auth = \"api_key\"\napi_key_env = \"TEST_KEY\""
-	passthrough = "auth = \"passthrough\""
+	"shunt/internal/upstream"
 )
 
 // WIRE-2, WIRE-3, CHN-4: a configured key takes the place of the client's credentials, in the header that is configured;
@@ -45,18 +34,19 @@ func TestSingleCredentials(t *testing.T) {
 	}
 	theirs := simtest.With(without(client, "Authorization"), "Authorization", "Bearer theirs", "X-Api-Key", "theirs-too")
 	for _, c := range []struct {
-		name, toml string
+		name       string
+		credential upstream.Credential
 		sent, want http.Header
 	}{
-		{"passthrough, bearer", singleOf(passthrough), client, client},
-		{"passthrough by default", singleOf(), client, client},
-		{"passthrough, key", singleOf(passthrough), simtest.With(without(client, "Authorization"), "X-Api-Key", "paid-key"), simtest.With(without(client, "Authorization"), "X-Api-Key", "paid-key")},
-		{"passthrough, bare", singleOf(passthrough), simtest.With(simtest.Minimal, "X-Api-Key", "paid-key"), simtest.With(simtest.Minimal, "X-Api-Key", "paid-key")},
-		{"key as bearer", singleOf(apiKey), theirs, client},
-		{"key in x-api-key", singleOf(apiKey, "api_key_header = \"x_api_key\""), theirs, simtest.With(without(client, "Authorization"), "X-Api-Key", "paid-key")},
-		{"key, bare", singleOf(apiKey), simtest.Minimal, simtest.With(simtest.Minimal, "Authorization", "Bearer paid-key")},
+		{"passthrough, bearer", passthrough, client, client},
+		{"passthrough by default", upstream.Credential{}, client, client},
+		{"passthrough, key", passthrough, simtest.With(without(client, "Authorization"), "X-Api-Key", "paid-key"), simtest.With(without(client, "Authorization"), "X-Api-Key", "paid-key")},
+		{"passthrough, bare", passthrough, simtest.With(simtest.Minimal, "X-Api-Key", "paid-key"), simtest.With(simtest.Minimal, "X-Api-Key", "paid-key")},
+		{"key as bearer", apiKey, theirs, client},
+		{"key in x-api-key", upstream.APIKey(secret.New(simtest.PaidKey)), theirs, simtest.With(without(client, "Authorization"), "X-Api-Key", "paid-key")},
+		{"key, bare", apiKey, simtest.Minimal, simtest.With(simtest.Minimal, "Authorization", "Bearer paid-key")},
 	} {
-		inWorld(t, paid, c.toml, func(w *world) {
+		inWorld(t, paid, singleOf(c.credential), func(w *world) {
 			for _, stream := range []bool{true, false} {
 				sent := c.sent.Clone()
 				for name, values := range ends {
@@ -106,21 +96,21 @@ func TestSingleIsNotRetried(t *testing.T) {
 		waited time.Duration
 		says   string
 	}{
-		{"reset", faults(sim.ResetConnection()), 200, 2, 0, ""},
-		{"reset twice", faults(sim.ResetConnection(), sim.ResetConnection()), 502, 2, 0, "closed the connection before it responded"},
-		{"quota", faults(sim.Rejected(messages.FiveHour)), 429, 1, 0, "rate_limit_error"},
-		{"throttle", faults(sim.Throttled("2")), 429, 1, 0, "rate_limit_error"},
-		{"529", faults(sim.Overloaded()), 529, 1, 0, "Overloaded"},
-		{"500", faults(sim.ServerError(500)), 500, 1, 0, "Internal server error"},
-		{"503, reset first", faults(sim.ResetConnection(), sim.ServerError(503)), 503, 2, 0, "Internal server error"},
-		{"401", faults(sim.Unauthorized()), 401, 1, 0, "authentication_error"},
-		{"403", faults(sim.CredentialForbidden()), 403, 1, 0, "OAuth"},
-		{"error stream", faults(sim.ErrorStream(messages.TypeOverloaded)), 200, 1, 0, "overloaded_error"},
-		{"no headers", faults(sim.Hang()), 504, 1, 120 * time.Second, "timeout_error"},
-		{"a redirect", faults(sim.Redirect("http://127.0.0.1:9/")), 307, 1, 0, ""},
+		{"reset", simtest.Faults(sim.ResetConnection()), 200, 2, 0, ""},
+		{"reset twice", simtest.Faults(sim.ResetConnection(), sim.ResetConnection()), 502, 2, 0, "closed the connection before it responded"},
+		{"quota", simtest.Faults(sim.Rejected(messages.FiveHour)), 429, 1, 0, "rate_limit_error"},
+		{"throttle", simtest.Faults(sim.Throttled("2")), 429, 1, 0, "rate_limit_error"},
+		{"529", simtest.Faults(sim.Overloaded()), 529, 1, 0, "Overloaded"},
+		{"500", simtest.Faults(sim.ServerError(500)), 500, 1, 0, "Internal server error"},
+		{"503, reset first", simtest.Faults(sim.ResetConnection(), sim.ServerError(503)), 503, 2, 0, "Internal server error"},
+		{"401", simtest.Faults(sim.Unauthorized()), 401, 1, 0, "authentication_error"},
+		{"403", simtest.Faults(sim.CredentialForbidden()), 403, 1, 0, "OAuth"},
+		{"error stream", simtest.Faults(sim.ErrorStream(messages.TypeOverloaded)), 200, 1, 0, "overloaded_error"},
+		{"no headers", simtest.Faults(sim.Hang()), 504, 1, 120 * time.Second, "timeout_error"},
+		{"a redirect", simtest.Faults(sim.Redirect("http://127.0.0.1:9/")), 307, 1, 0, ""},
 	} {
-		for _, toml := range []string{singleOf(apiKey), singleOf(passthrough)} {
-			inWorld(t, paid, toml, func(w *world) {
+		for _, credential := range []upstream.Credential{apiKey, passthrough} {
+			inWorld(t, paid, singleOf(credential), func(w *world) {
 				header := simtest.With(simtest.Minimal, "Authorization", "Bearer paid-key")
 				w.Send(sim.MessagesPath, header, simtest.Body(simtest.PlainModel, true)) // there is a connection to reuse
 				before := w.Seen()

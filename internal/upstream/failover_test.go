@@ -1,4 +1,4 @@
-package app_test
+package upstream_test
 
 import (
 	"io"
@@ -40,45 +40,45 @@ func TestFailoverTable(t *testing.T) {
 		waited time.Duration
 	}{
 		{name: "2xx", by: same},
-		{name: "Fable week, Fable request", model: simtest.FableModel, faults: faults(sim.Rejected(messages.Fable).RetryAfter("90")), by: other, fable: 90 * time.Second},
-		{name: "Fable week, other request", faults: faults(sim.Rejected(messages.Fable).RetryAfter("90")), by: other, rests: 90 * time.Second},
-		{name: "5h", faults: faults(sim.Rejected(messages.FiveHour).RetryAfter("90")), by: other, rests: 90 * time.Second},
-		{name: "7d, no retry-after", faults: faults(sim.Rejected(messages.SevenDay).RetryAfter("")), by: other, rests: 60 * time.Second},
-		{name: "7d, an hour at the most", faults: faults(sim.Rejected(messages.SevenDay).RetryAfter("86400")), by: other, rests: time.Hour},
-		{name: "aggregate alone", faults: faults(sim.RejectedAggregate().RetryAfter("90")), by: other, rests: 90 * time.Second},
-		{name: "throttle, no retry-after", faults: faults(sim.Throttled("")), by: same, waited: time.Second},
-		{name: "throttle, short", faults: faults(sim.Throttled("5")), by: same, waited: 5 * time.Second},
-		{name: "throttle twice, second relayed", faults: faults(sim.Throttled("2"), sim.Throttled("7")), status: 429, waited: 2 * time.Second, rests: 7 * time.Second},
-		{name: "throttle twice, second without retry-after", faults: faults(sim.Throttled("2"), sim.Throttled("")), status: 429, waited: 2 * time.Second},
-		{name: "throttle, then quota", faults: faults(sim.Throttled("2"), sim.Rejected(messages.FiveHour).RetryAfter("90")), by: other, waited: 2 * time.Second, rests: 90 * time.Second},
-		{name: "throttle, long", faults: faults(sim.Throttled("6")), by: other, rests: 6 * time.Second},
-		{name: "throttle, very long", faults: faults(sim.Throttled("9999")), by: other, rests: 300 * time.Second},
-		{name: "401 once", faults: faults(sim.Unauthorized()), by: same},
-		{name: "401 twice", faults: faults(sim.Unauthorized(), sim.Unauthorized()), by: other, rests: 300 * time.Second},
-		{name: "401, then throttle", faults: faults(sim.Unauthorized(), sim.Throttled("2")), by: other, rests: 2 * time.Second},
-		{name: "529", faults: faults(sim.Overloaded()), by: other, rests: 5 * time.Second},
-		{name: "500", faults: faults(sim.ServerError(500)), by: other, rests: 30 * time.Second},
-		{name: "503", faults: faults(sim.ServerError(503)), by: other, rests: 30 * time.Second},
-		{name: "403 of the credential", faults: faults(sim.CredentialForbidden()), by: other, rests: 300 * time.Second},
-		{name: "403 of the credential, compressed", faults: faults(sim.CredentialForbidden().Encoded("zstd")), by: other, rests: 300 * time.Second},
-		{name: "403 of the model", faults: faults(sim.ModelForbidden()), status: 403},
-		{name: "reset once", faults: faults(sim.ResetConnection()), by: same},
-		{name: "reset twice", faults: faults(sim.ResetConnection(), sim.ResetConnection()), by: other, rests: 30 * time.Second},
-		{name: "an answer that is none", faults: faults(sim.Respond(garbage)), by: other, rests: 30 * time.Second},
-		{name: "401, then reset", faults: faults(sim.Unauthorized(), sim.ResetConnection()), by: other, rests: 30 * time.Second},
-		{name: "throttle, then reset", faults: faults(sim.Throttled("2"), sim.ResetConnection()), by: other, waited: 2 * time.Second, rests: 30 * time.Second},
-		{name: "no headers in time", faults: faults(sim.Hang()), status: 504, waited: 120 * time.Second},
-		{name: "redirect", faults: faults(sim.Redirect("http://127.0.0.1:9/")), status: 307},
-		{name: "400", faults: faults(sim.Failure(400, messages.TypeInvalidRequest, "prompt is too long")), status: 400},
-		{name: "404", faults: faults(sim.Failure(404, messages.TypeNotFound, "model: x")), status: 404},
-		{name: "413", faults: faults(sim.Failure(413, messages.TypeTooLarge, "too large")), status: 413},
-		{name: "422", faults: faults(sim.Failure(422, messages.TypeInvalidRequest, "no")), status: 422},
-		{name: "FO-11: overloaded stream", faults: faults(sim.ErrorStream(messages.TypeOverloaded)), by: other, rests: 5 * time.Second},
-		{name: "FO-11: api error stream", faults: faults(sim.ErrorStream(messages.TypeAPI)), by: other, rests: 30 * time.Second},
-		{name: "FO-11: rate limit stream", faults: faults(sim.ErrorStream(messages.TypeRateLimit)), by: same, waited: time.Second},
+		{name: "Fable week, Fable request", model: simtest.FableModel, faults: simtest.Faults(sim.Rejected(messages.Fable).RetryAfter("90")), by: other, fable: 90 * time.Second},
+		{name: "Fable week, other request", faults: simtest.Faults(sim.Rejected(messages.Fable).RetryAfter("90")), by: other, rests: 90 * time.Second},
+		{name: "5h", faults: simtest.Faults(sim.Rejected(messages.FiveHour).RetryAfter("90")), by: other, rests: 90 * time.Second},
+		{name: "7d, no retry-after", faults: simtest.Faults(sim.Rejected(messages.SevenDay).RetryAfter("")), by: other, rests: 60 * time.Second},
+		{name: "7d, an hour at the most", faults: simtest.Faults(sim.Rejected(messages.SevenDay).RetryAfter("86400")), by: other, rests: time.Hour},
+		{name: "aggregate alone", faults: simtest.Faults(sim.RejectedAggregate().RetryAfter("90")), by: other, rests: 90 * time.Second},
+		{name: "throttle, no retry-after", faults: simtest.Faults(sim.Throttled("")), by: same, waited: time.Second},
+		{name: "throttle, short", faults: simtest.Faults(sim.Throttled("5")), by: same, waited: 5 * time.Second},
+		{name: "throttle twice, second relayed", faults: simtest.Faults(sim.Throttled("2"), sim.Throttled("7")), status: 429, waited: 2 * time.Second, rests: 7 * time.Second},
+		{name: "throttle twice, second without retry-after", faults: simtest.Faults(sim.Throttled("2"), sim.Throttled("")), status: 429, waited: 2 * time.Second},
+		{name: "throttle, then quota", faults: simtest.Faults(sim.Throttled("2"), sim.Rejected(messages.FiveHour).RetryAfter("90")), by: other, waited: 2 * time.Second, rests: 90 * time.Second},
+		{name: "throttle, long", faults: simtest.Faults(sim.Throttled("6")), by: other, rests: 6 * time.Second},
+		{name: "throttle, very long", faults: simtest.Faults(sim.Throttled("9999")), by: other, rests: 300 * time.Second},
+		{name: "401 once", faults: simtest.Faults(sim.Unauthorized()), by: same},
+		{name: "401 twice", faults: simtest.Faults(sim.Unauthorized(), sim.Unauthorized()), by: other, rests: 300 * time.Second},
+		{name: "401, then throttle", faults: simtest.Faults(sim.Unauthorized(), sim.Throttled("2")), by: other, rests: 2 * time.Second},
+		{name: "529", faults: simtest.Faults(sim.Overloaded()), by: other, rests: 5 * time.Second},
+		{name: "500", faults: simtest.Faults(sim.ServerError(500)), by: other, rests: 30 * time.Second},
+		{name: "503", faults: simtest.Faults(sim.ServerError(503)), by: other, rests: 30 * time.Second},
+		{name: "403 of the credential", faults: simtest.Faults(sim.CredentialForbidden()), by: other, rests: 300 * time.Second},
+		{name: "403 of the credential, compressed", faults: simtest.Faults(sim.CredentialForbidden().Encoded("zstd")), by: other, rests: 300 * time.Second},
+		{name: "403 of the model", faults: simtest.Faults(sim.ModelForbidden()), status: 403},
+		{name: "reset once", faults: simtest.Faults(sim.ResetConnection()), by: same},
+		{name: "reset twice", faults: simtest.Faults(sim.ResetConnection(), sim.ResetConnection()), by: other, rests: 30 * time.Second},
+		{name: "an answer that is none", faults: simtest.Faults(sim.Respond(garbage)), by: other, rests: 30 * time.Second},
+		{name: "401, then reset", faults: simtest.Faults(sim.Unauthorized(), sim.ResetConnection()), by: other, rests: 30 * time.Second},
+		{name: "throttle, then reset", faults: simtest.Faults(sim.Throttled("2"), sim.ResetConnection()), by: other, waited: 2 * time.Second, rests: 30 * time.Second},
+		{name: "no headers in time", faults: simtest.Faults(sim.Hang()), status: 504, waited: 120 * time.Second},
+		{name: "redirect", faults: simtest.Faults(sim.Redirect("http://127.0.0.1:9/")), status: 307},
+		{name: "400", faults: simtest.Faults(sim.Failure(400, messages.TypeInvalidRequest, "prompt is too long")), status: 400},
+		{name: "404", faults: simtest.Faults(sim.Failure(404, messages.TypeNotFound, "model: x")), status: 404},
+		{name: "413", faults: simtest.Faults(sim.Failure(413, messages.TypeTooLarge, "too large")), status: 413},
+		{name: "422", faults: simtest.Faults(sim.Failure(422, messages.TypeInvalidRequest, "no")), status: 422},
+		{name: "FO-11: overloaded stream", faults: simtest.Faults(sim.ErrorStream(messages.TypeOverloaded)), by: other, rests: 5 * time.Second},
+		{name: "FO-11: api error stream", faults: simtest.Faults(sim.ErrorStream(messages.TypeAPI)), by: other, rests: 30 * time.Second},
+		{name: "FO-11: rate limit stream", faults: simtest.Faults(sim.ErrorStream(messages.TypeRateLimit)), by: same, waited: time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(), func(w *world) {
 				model := c.model
 				if model == "" {
 					model = simtest.PlainModel
@@ -131,11 +131,9 @@ func TestFailoverTable(t *testing.T) {
 	}
 }
 
-func faults(list ...sim.Fault) []sim.Fault { return list }
-
 // FO-8: when every account has failed, the client gets the last real answer as it was, under nobody's name.
 func TestExhaustedPoolRelaysTheLastAnswer(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(), func(w *world) {
 		w.Provider.Inject("", sim.ServerError(500))
 		before := w.Seen()
 		r := w.Request("s", simtest.PlainModel, true)
@@ -156,7 +154,7 @@ func TestExhaustedPoolRelaysTheLastAnswer(t *testing.T) {
 
 // FO-8: without any response, the failure is shunt's own and says how many accounts were tried.
 func TestExhaustedPoolWithoutAResponse(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(), func(w *world) {
 		w.Provider.Inject("", sim.ResetConnection())
 		r := w.Request("", simtest.PlainModel, false)
 		if r.Status != http.StatusBadGateway || !strings.Contains(r.Body, `"api_error"`) || !strings.Contains(r.Body, "2 tried") {
@@ -167,7 +165,7 @@ func TestExhaustedPoolWithoutAResponse(t *testing.T) {
 
 // FO-11: when every stream begins with a refusal, the last one is relayed as it came.
 func TestExhaustedPoolOfErrorStreams(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 		w.Provider.Inject("", sim.ErrorStream(messages.TypeOverloaded))
 		r := w.Request("s", simtest.PlainModel, true)
 		if r.Status != 200 || r.Account != "" || !strings.Contains(r.Body, "overloaded_error") || r.Header.Get("Content-Type") != "text/event-stream; charset=utf-8" && r.Header.Get("Content-Type") != "text/event-stream" {
@@ -178,7 +176,7 @@ func TestExhaustedPoolOfErrorStreams(t *testing.T) {
 
 // FO-0b: a host that cannot be reached is not every account's fault: two are enough to know.
 func TestHostDown(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(5)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(5)}, poolOf(), func(w *world) {
 		w.MustServe("s", simtest.PlainModel)
 		w.Upstream.Close()
 		dials := w.Upstream.Dials()
@@ -192,7 +190,7 @@ func TestHostDown(t *testing.T) {
 			t.Errorf("%d dials", got)
 		}
 		cooled := 0
-		for _, s := range w.App.Pool("anthropic") {
+		for _, s := range w.Tested.Pool("anthropic") {
 			if s.Cooldown > 0 {
 				cooled++
 				if s.Cooldown > 5*time.Second {
@@ -208,7 +206,7 @@ func TestHostDown(t *testing.T) {
 
 // FO-0: the resend after a broken connection goes over a new one.
 func TestResendDialsAnew(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		w.MustServe("s", simtest.PlainModel)
 		w.Provider.Inject("a", sim.ResetConnection().Times(1))
 		before := w.Seen()
@@ -225,7 +223,7 @@ func TestResendDialsAnew(t *testing.T) {
 
 // The table, last row of the throttles: a long throttle detours one request and moves no session.
 func TestLongThrottleIsADetour(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 		home := w.MustServe("s", simtest.PlainModel)
 		w.Provider.Inject(home, sim.Throttled("30").Times(1))
 		if r := w.Request("s", simtest.PlainModel, true); r.Account == home || r.Status != 200 {
@@ -247,14 +245,14 @@ func TestLongThrottleIsADetour(t *testing.T) {
 // The same: where there too is a throttle, it is relayed; where no other account is available, the wait is waited out if
 // it is bearable, and relayed at once if not.
 func TestLongThrottleWithoutAWayOut(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 		home := w.MustServe("s", simtest.PlainModel)
 		w.Provider.Inject("", sim.Throttled("30").Times(2))
 		r := w.Request("s", simtest.PlainModel, true)
 		if r.Status != 429 || r.Account == home || r.Account == "" || r.Took != 0 {
 			t.Errorf("%d by %q after %v", r.Status, r.Account, r.Took)
 		}
-		for _, s := range w.App.Pool("anthropic") {
+		for _, s := range w.Tested.Pool("anthropic") {
 			if s.Cooldown != 30*time.Second {
 				t.Errorf("%s rests %v", s.Name, s.Cooldown)
 			}
@@ -264,7 +262,7 @@ func TestLongThrottleWithoutAWayOut(t *testing.T) {
 		status int
 		took   time.Duration
 	}{"60": {200, 60 * time.Second}, "61": {429, 0}} {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 			w.Provider.Inject("a", sim.Throttled(wait).Times(1))
 			r := w.Request("s", simtest.PlainModel, true)
 			if r.Status != want.status || !simtest.Waited(r.Took, want.took) || r.Account != "a" {
@@ -276,7 +274,7 @@ func TestLongThrottleWithoutAWayOut(t *testing.T) {
 
 // A 401 without a way to refresh rests the account at once.
 func TestUnauthorizedSetupToken(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 		for _, name := range []string{"a", "b"} {
 			w.Put(name, []byte(`{"claudeAiOauth":{"accessToken":"`+w.Provider.SetupToken(name)+`","expiresAt":4102444800000,"shuntCredentialKind":"setup_token"},"shuntAccountUuid":"`+w.Provider.UUID(name)+`"}`))
 		}

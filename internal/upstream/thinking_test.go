@@ -1,4 +1,4 @@
-package app_test
+package upstream_test
 
 import (
 	"strings"
@@ -32,7 +32,7 @@ func TestReasoningThatStaysBehind(t *testing.T) {
 		{"a model that does not bind it", body(free, thought), true, 0},
 		{"a model with a longer name", body(bound+"0", thought), true, 0},
 	} {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 			ask := func(path string) {
 				if r := w.Post(w.Context(), path, "s", c.body); r.Status != 200 {
 					w.Fatalf("%s: %d: %s", c.name, r.Status, r.Body)

@@ -1,4 +1,4 @@
-package app_test
+package upstream_test
 
 import (
 	"errors"
@@ -32,7 +32,7 @@ func TestRetryAfterForms(t *testing.T) {
 		{"words", func() string { return "soon" }, time.Second, time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 				home := w.MustServe("s", simtest.PlainModel)
 				w.Provider.Inject(home, sim.Throttled(c.value()).Times(1))
 				if r := w.Request("s", simtest.PlainModel, true); r.Status != 200 || r.Account != home || !simtest.Waited(r.Took, c.waited) {
@@ -50,7 +50,7 @@ func TestRetryAfterForms(t *testing.T) {
 
 // FO-2: a success clears the cooldowns that were set before it was asked for, and none that came after.
 func TestSuccessClearsWhatCameBefore(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		w.Provider.Inject("a", sim.SlowHeaders(30*time.Second).Times(1))
 		slow := w.Begin(w.Context(), "s", simtest.PlainModel)
 		time.Sleep(10 * time.Second)
@@ -73,7 +73,7 @@ func TestSuccessClearsWhatCameBefore(t *testing.T) {
 
 // FO-2: only a Fable request's success says anything about the Fable week.
 func TestSuccessAndTheFableWeek(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		w.Provider.Fill("a", messages.Fable, 1)
 		if r := w.Request("s", simtest.FableModel, true); r.Status != 429 {
 			w.Fatalf("%d", r.Status)
@@ -93,7 +93,7 @@ func TestSuccessAndTheFableWeek(t *testing.T) {
 
 // FO-3, FO-4: a short cooldown does not shorten a long one, and an answer about the request changes none.
 func TestCooldownsNeverShorten(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		w.Provider.Inject("a", sim.Rejected(messages.SevenDay).RetryAfter("600").Times(1))
 		w.Request("s", simtest.PlainModel, true)
 		for _, f := range []sim.Fault{sim.Overloaded(), sim.ServerError(500), sim.Failure(400, messages.TypeInvalidRequest, "no"), sim.ModelForbidden()} {
@@ -109,7 +109,7 @@ func TestCooldownsNeverShorten(t *testing.T) {
 // FO-12: a quota cooldown ends with the window that caused it, and as soon as the provider says that the window is free.
 func TestQuotaCooldownsEndWithTheirWindow(t *testing.T) {
 	soon := sim.Window{ResetIn: 100 * time.Second}
-	inWorld(t, sim.Config{Accounts: []sim.Account{{Name: "a", FiveHour: soon}, {Name: "b"}}}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: []sim.Account{{Name: "a", FiveHour: soon}, {Name: "b"}}}, poolOf(), func(w *world) {
 		w.Provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter("3600").Times(1))
 		for w.State("a").Cooldown == 0 {
 			w.Request("", simtest.PlainModel, true)
@@ -122,7 +122,7 @@ func TestQuotaCooldownsEndWithTheirWindow(t *testing.T) {
 			w.Errorf("after the reset: rests %v, near %v", s.Cooldown, s.NearQuota)
 		}
 	})
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		reading := func(utilization float64) {
 			w.Provider.Inject("a", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
 				var l messages.RateLimit
@@ -172,15 +172,15 @@ func TestResendTrustsNoIdleConnection(t *testing.T) {
 			w.Error("an idle connection lived on")
 		}
 	}
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), resend)
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), resend)
 	inWorld(t, paid, singleOf(apiKey), resend)
 }
 
 // FO-8: the last real response is relayed, also when failures without one follow it, and it keeps what it said.
 func TestLastRealResponse(t *testing.T) {
 	t.Run("before failures without a response", func(t *testing.T) {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
-			for _, f := range faults(sim.Overloaded(), sim.ResetConnection(), sim.ResetConnection()) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(), func(w *world) {
+			for _, f := range simtest.Faults(sim.Overloaded(), sim.ResetConnection(), sim.ResetConnection()) {
 				w.Provider.Inject("", f.Times(1))
 			}
 			r := w.Request("s", simtest.PlainModel, true)
@@ -197,7 +197,7 @@ func TestLastRealResponse(t *testing.T) {
 		})
 	})
 	t.Run("compressed", func(t *testing.T) {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 			w.Provider.Inject("", sim.ServerError(503).Encoded("br").RetryAfter("9"))
 			r := w.Request("s", simtest.PlainModel, false)
 			var apiErr *sim.APIError
@@ -208,7 +208,7 @@ func TestLastRealResponse(t *testing.T) {
 	})
 	t.Run("large", func(t *testing.T) {
 		const mebibyte = 1 << 20
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 			w.Provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
 				rw.Header().Set("X-Said", "yes")
 				rw.Header().Set("X-Shunt-Account", "forged")
@@ -234,26 +234,26 @@ func TestPoolOfOne(t *testing.T) {
 		rests  time.Duration
 		waited time.Duration
 	}{
-		{"quota", faults(sim.Rejected(messages.FiveHour).RetryAfter("90")), 429, "", 1, 90 * time.Second, 0},
-		{"throttle, short", faults(sim.Throttled("5")), 200, "a", 2, 0, 5 * time.Second},
-		{"throttle twice", faults(sim.Throttled("2"), sim.Throttled("7")), 429, "a", 2, 7 * time.Second, 2 * time.Second},
-		{"throttle, long", faults(sim.Throttled("60")), 200, "a", 2, 0, time.Minute},
-		{"throttle, long, twice", faults(sim.Throttled("30"), sim.Throttled("30")), 429, "a", 2, 30 * time.Second, 30 * time.Second},
-		{"throttle, too long", faults(sim.Throttled("61")), 429, "a", 1, 61 * time.Second, 0},
-		{"401 once", faults(sim.Unauthorized()), 200, "a", 2, 0, 0},
-		{"401 twice", faults(sim.Unauthorized(), sim.Unauthorized()), 502, "", 2, 300 * time.Second, 0},
-		{"401, then throttle", faults(sim.Unauthorized(), sim.Throttled("2")), 429, "", 2, 2 * time.Second, 0}, // FO-4: nobody left to rotate to
-		{"529", faults(sim.Overloaded()), 529, "", 1, 5 * time.Second, 0},
-		{"500", faults(sim.ServerError(502)), 502, "", 1, 2 * time.Second, 0}, // FO-0c: nobody else served it,
-		{"403 of the credential", faults(sim.CredentialForbidden()), 502, "", 1, 300 * time.Second, 0},
-		{"reset once", faults(sim.ResetConnection()), 200, "a", 2, 0, 0},
-		{"reset twice", faults(sim.ResetConnection(), sim.ResetConnection()), 502, "", 2, 2 * time.Second, 0},
-		{"reset, then 401", faults(sim.ResetConnection(), sim.Unauthorized()), 200, "a", 3, 0, 0},
-		{"FO-11: overloaded stream", faults(sim.ErrorStream(messages.TypeOverloaded)), 200, "", 1, 5 * time.Second, 0},
-		{"400", faults(sim.Failure(400, messages.TypeInvalidRequest, "no")), 400, "a", 1, 0, 0},
+		{"quota", simtest.Faults(sim.Rejected(messages.FiveHour).RetryAfter("90")), 429, "", 1, 90 * time.Second, 0},
+		{"throttle, short", simtest.Faults(sim.Throttled("5")), 200, "a", 2, 0, 5 * time.Second},
+		{"throttle twice", simtest.Faults(sim.Throttled("2"), sim.Throttled("7")), 429, "a", 2, 7 * time.Second, 2 * time.Second},
+		{"throttle, long", simtest.Faults(sim.Throttled("60")), 200, "a", 2, 0, time.Minute},
+		{"throttle, long, twice", simtest.Faults(sim.Throttled("30"), sim.Throttled("30")), 429, "a", 2, 30 * time.Second, 30 * time.Second},
+		{"throttle, too long", simtest.Faults(sim.Throttled("61")), 429, "a", 1, 61 * time.Second, 0},
+		{"401 once", simtest.Faults(sim.Unauthorized()), 200, "a", 2, 0, 0},
+		{"401 twice", simtest.Faults(sim.Unauthorized(), sim.Unauthorized()), 502, "", 2, 300 * time.Second, 0},
+		{"401, then throttle", simtest.Faults(sim.Unauthorized(), sim.Throttled("2")), 429, "", 2, 2 * time.Second, 0}, // FO-4: nobody left to rotate to
+		{"529", simtest.Faults(sim.Overloaded()), 529, "", 1, 5 * time.Second, 0},
+		{"500", simtest.Faults(sim.ServerError(502)), 502, "", 1, 2 * time.Second, 0}, // FO-0c: nobody else served it,
+		{"403 of the credential", simtest.Faults(sim.CredentialForbidden()), 502, "", 1, 300 * time.Second, 0},
+		{"reset once", simtest.Faults(sim.ResetConnection()), 200, "a", 2, 0, 0},
+		{"reset twice", simtest.Faults(sim.ResetConnection(), sim.ResetConnection()), 502, "", 2, 2 * time.Second, 0},
+		{"reset, then 401", simtest.Faults(sim.ResetConnection(), sim.Unauthorized()), 200, "a", 3, 0, 0},
+		{"FO-11: overloaded stream", simtest.Faults(sim.ErrorStream(messages.TypeOverloaded)), 200, "", 1, 5 * time.Second, 0},
+		{"400", simtest.Faults(sim.Failure(400, messages.TypeInvalidRequest, "no")), 400, "a", 1, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 				for _, f := range c.faults {
 					w.Provider.Inject("a", f.Times(1))
 				}
@@ -274,7 +274,7 @@ func TestPoolOfOne(t *testing.T) {
 // The table: the Fable week of an account concerns Fable requests only, and only as long as it says.
 func TestFableCooldown(t *testing.T) {
 	week := sim.Window{ResetIn: 90 * time.Minute}
-	inWorld(t, sim.Config{Accounts: []sim.Account{{Name: "a", Fable: week}, {Name: "b", Fable: week}}}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: []sim.Account{{Name: "a", Fable: week}, {Name: "b", Fable: week}}}, poolOf(), func(w *world) {
 		home := w.MustServe("s", simtest.FableModel)
 		w.Provider.Fill(home, messages.Fable, 1)
 		other := w.MustServe("s", simtest.FableModel)
@@ -303,14 +303,15 @@ func TestFableCooldown(t *testing.T) {
 // ACC-5: a pool without an account to try says which and what to do, and asks not to be asked again.
 func TestEmptyPools(t *testing.T) {
 	for _, c := range []struct {
-		name, toml string
-		accounts   int
-		words      []string
+		name     string
+		setup    setup
+		accounts int
+		words    []string
 	}{
-		{"no account", poolOf(""), 0, []string{"'anthropic'", "no account", "`shunt login claude --name NAME`"}},
-		{"all disabled", poolOf("[[providers.anthropic.accounts]]\nname = \"a\"\ndisabled = true\n[[providers.anthropic.accounts]]\nname = \"b\"\ndisabled = true\n"), 2, []string{"'anthropic'", "disabled = true", "configuration"}},
+		{"no account", poolOf(), 0, []string{"'anthropic'", "no account", "`shunt login claude --name NAME`"}},
+		{"all disabled", poolOf(disabled("a"), disabled("b")), 2, []string{"'anthropic'", "disabled = true", "configuration"}},
 	} {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(c.accounts)}, c.toml, func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(c.accounts)}, c.setup, func(w *world) {
 			for _, path := range []string{sim.MessagesPath, sim.CountTokensPath} {
 				got := w.Send(path, simtest.Minimal, simtest.Body(simtest.PlainModel, true))
 				kind, message, _ := messages.ParseError([]byte(got.Body))

@@ -1,4 +1,4 @@
-package app_test
+package upstream_test
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"shunt/internal/account"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
@@ -63,11 +64,11 @@ func (s *statusHost) wasAsked() string {
 func scripted(t *testing.T, kinds []string, test func(*world, *statusHost)) {
 	t.Helper()
 	s := new(statusHost)
-	var upstreams []string
+	var upstreams []target
 	for i, kind := range kinds {
 		base := "http://" + scriptAddress + "/" + positions[i]
-		upstreams = append(upstreams, map[string]string{
-			"passthrough": passAt(base), "api_key": keyAt(base, ""), "claude_oauth": poolAt(base, string(rune('a'+i))),
+		upstreams = append(upstreams, map[string]target{
+			"passthrough": passAt(base), "api_key": keyAt(base), "claude_oauth": poolAt(base, string(rune('a'+i))),
 		}[kind])
 	}
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(len(kinds))}, chainOf(upstreams...), func(w *world) { test(w, s) }, func(w *world) {
@@ -163,27 +164,29 @@ func TestMostTellingFailure(t *testing.T) {
 	} {
 		t.Run(c.links, func(t *testing.T) {
 			s := new(statusHost)
-			var upstreams []string
+			var upstreams []target
 			var statuses []int
-			capped := ""
+			capped := -1
 			for i, link := range strings.Fields(c.links) {
 				status, _ := strconv.Atoi(link)
 				statuses = append(statuses, status)
-				upstreams = append(upstreams, map[string]string{
-					"unplugged": keyAt("http://127.0.0.1:8102", ""),
-					"empty":     "base_url = \"" + simtest.ProviderURL + "\"\nauth = { mode = \"claude_oauth\", accounts = [{ name = \"a\", disabled = true }] }",
-					"capped":    "base_url = \"" + simtest.ProviderURL + "\"\nauth = { mode = \"claude_oauth\", accounts = [{ name = \"b\", max_utilization = 0.5 }] }",
+				upstreams = append(upstreams, map[string]target{
+					"unplugged": keyAt("http://127.0.0.1:8102"),
+					"empty":     {base: simtest.ProviderURL, pool: true, accounts: []member{disabled("a")}},
+					"capped":    {base: simtest.ProviderURL, pool: true, accounts: []member{{Spec: account.Spec{Name: "b"}, cap: 0.5}}},
 				}[link])
 				if status != 0 {
-					upstreams[i] = keyAt("http://"+scriptAddress+"/"+positions[i], "")
+					upstreams[i] = keyAt("http://" + scriptAddress + "/" + positions[i])
 				}
 				if link == "capped" {
-					capped = "[[routes]]\nmodel = \"claude-direct\"\nprovider = \"" + positions[i] + "\"\n"
+					capped = i
 				}
 			}
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, chainOf(upstreams...)+capped, func(w *world) {
+			chain := chainOf(upstreams...)
+			chain.routes = map[string]int{"claude-direct": capped}
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, chain, func(w *world) {
 				w.Provider.Fill("b", messages.FiveHour, 0.6)
-				if capped != "" {
+				if capped >= 0 {
 					w.MustServe("", "claude-direct") // shunt hears of it
 				}
 				s.tell(statuses...)

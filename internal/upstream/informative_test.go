@@ -1,11 +1,13 @@
-package app_test
+package upstream_test
 
 import (
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"shunt/internal/account"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
@@ -14,7 +16,9 @@ import (
 // FO-8, FO-8b, ERR-2b: of the responses that a request collected, the client gets the most informative one; a rejection
 // of the pool's own credentials is never one of them.
 func TestMostInformativeResponse(t *testing.T) {
-	quota := func(after string) []sim.Fault { return faults(sim.Rejected(messages.FiveHour).RetryAfter(after)) }
+	quota := func(after string) []sim.Fault {
+		return simtest.Faults(sim.Rejected(messages.FiveHour).RetryAfter(after))
+	}
 	requestRefused := sim.Failure(http.StatusForbidden, messages.TypePermission, "Request not allowed")
 	for _, c := range []struct {
 		name       string
@@ -23,18 +27,18 @@ func TestMostInformativeResponse(t *testing.T) {
 		retryAfter string
 		says       string
 	}{
-		{"quota, then 401", quota("1800"), faults(sim.Unauthorized()), faults(sim.Unauthorized()), 429, "1800", "rate_limit_error"},
-		{"quota, then 403", quota("1800"), faults(requestRefused), faults(requestRefused), 429, "1800", "rate_limit_error"},
-		{"401 before quota", faults(sim.Unauthorized()), faults(sim.CredentialForbidden()), quota("1800"), 429, "1800", "rate_limit_error"},
+		{"quota, then 401", quota("1800"), simtest.Faults(sim.Unauthorized()), simtest.Faults(sim.Unauthorized()), 429, "1800", "rate_limit_error"},
+		{"quota, then 403", quota("1800"), simtest.Faults(requestRefused), simtest.Faults(requestRefused), 429, "1800", "rate_limit_error"},
+		{"401 before quota", simtest.Faults(sim.Unauthorized()), simtest.Faults(sim.CredentialForbidden()), quota("1800"), 429, "1800", "rate_limit_error"},
 		{"the first recovers soonest", quota("600"), quota("432000"), quota("432000"), 429, "600", "rate_limit_error"},
 		{"the last recovers soonest", quota("432000"), quota("432000"), quota("600"), 429, "600", "rate_limit_error"},
-		{"quota over 5xx", quota("600"), faults(sim.ServerError(500)), faults(sim.Overloaded()), 429, "600", "rate_limit_error"},
-		{"529 over 5xx", faults(sim.Overloaded()), faults(sim.ServerError(500)), nil, 529, "3600", "Overloaded"},
-		{"5xx over 401", faults(sim.Unauthorized()), faults(sim.ServerError(500)), faults(sim.ServerError(503)), 503, "", "Internal server error"},
-		{"401 and 403 alone", faults(sim.Unauthorized()), faults(sim.CredentialForbidden()), faults(sim.Unauthorized()), 502, "", "refuses the credential of account 'a' (and of 2 more): `shunt login claude --name a`"},
+		{"quota over 5xx", quota("600"), simtest.Faults(sim.ServerError(500)), simtest.Faults(sim.Overloaded()), 429, "600", "rate_limit_error"},
+		{"529 over 5xx", simtest.Faults(sim.Overloaded()), simtest.Faults(sim.ServerError(500)), nil, 529, "3600", "Overloaded"},
+		{"5xx over 401", simtest.Faults(sim.Unauthorized()), simtest.Faults(sim.ServerError(500)), simtest.Faults(sim.ServerError(503)), 503, "", "Internal server error"},
+		{"401 and 403 alone", simtest.Faults(sim.Unauthorized()), simtest.Faults(sim.CredentialForbidden()), simtest.Faults(sim.Unauthorized()), 502, "", "refuses the credential of account 'a' (and of 2 more): `shunt login claude --name a`"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(), func(w *world) {
 				for account, list := range map[string][]sim.Fault{"a": c.a, "b": c.b, "c": c.c} {
 					for _, f := range list {
 						w.Provider.Inject(account, f)
@@ -52,26 +56,30 @@ func TestMostInformativeResponse(t *testing.T) {
 
 // FO-8b: the sentence names the command that helps, and no path.
 func TestRefusedCredentialsOfOtherSources(t *testing.T) {
-	for entry, remedy := range map[string]string{
-		listed("x", `token_env = "SETUP"`):                "put a new token into the variable SETUP",
-		listed("x", `credentials = "~/credentials.json"`): "log in again with the program",
+	file := filepath.Join(t.TempDir(), "credentials.json")
+	for _, c := range []struct {
+		spec   account.Spec
+		remedy string
+	}{
+		{account.Spec{Name: "x", TokenEnv: "SETUP"}, "put a new token into the variable SETUP"},
+		{account.Spec{Name: "x", Credentials: file}, "log in again with the program"},
 	} {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(entry), func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(member{Spec: c.spec}), func(w *world) {
 			w.Provider.Inject("a", sim.Unauthorized())
 			r := w.Request("", simtest.PlainModel, true)
-			if r.Status != 502 || !strings.Contains(r.Body, "account 'x': "+remedy) || strings.Contains(r.Body, "credentials.json") {
+			if r.Status != 502 || !strings.Contains(r.Body, "account 'x': "+c.remedy) || strings.Contains(r.Body, "credentials.json") {
 				w.Errorf("%d: %s", r.Status, r.Body)
 			}
 		}, func(w *world) {
-			w.Env = append(w.Env, "SETUP="+w.Provider.SetupToken("a"))
-			w.Replace(w.at("credentials.json"), w.Provider.Credentials("a"))
+			w.env["SETUP"] = w.Provider.SetupToken("a")
+			w.Replace(file, w.Provider.Credentials("a"))
 		})
 	}
 }
 
 // FO-8c: the 429 of an exhausted pool says so in a header, and retry-after is at least the time until an account is back.
 func TestExhaustedPoolSaysWhen(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 		w.Provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter("900"))
 		w.Provider.Inject("b", sim.Rejected(messages.FiveHour).RetryAfter("1800"))
 		r := w.Request("", simtest.PlainModel, true)
@@ -111,7 +119,7 @@ func TestChainRelaysTheSoonestRecovery(t *testing.T) {
 
 // ERR-2b, FO-15: while the accounts cool down, too, a pool out of quota says so, however many broken logins it has.
 func TestOutOfQuotaBesideBrokenLogins(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(4)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(4)}, poolOf(), func(w *world) {
 		for _, name := range []string{"a", "b", "c"} {
 			w.Provider.Inject(name, sim.CredentialForbidden())
 		}
@@ -125,7 +133,7 @@ func TestOutOfQuotaBesideBrokenLogins(t *testing.T) {
 
 // FO-8: a kept response whose body did not come whole ends for the client as one that was cut.
 func TestKeptResponseThatStalls(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		w.Provider.Inject("a", sim.Respond(func(rw http.ResponseWriter, r *http.Request) {
 			rw.Header().Set("Content-Length", "300")
 			rw.WriteHeader(http.StatusInternalServerError)

@@ -1,4 +1,4 @@
-package app_test
+package upstream_test
 
 import (
 	"bufio"
@@ -6,8 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -26,7 +24,7 @@ func TestStreamsArriveAsTheyAreSent(t *testing.T) {
 	for _, chunk := range []int{0, 1, 7, 1000, 1 << 20} {
 		config := sim.Config{Accounts: simtest.Accounts(1), Output: sim.Range{Min: 40, Max: 40}}
 		config.Pace.Chunk = chunk
-		inWorld(t, config, poolOf(""), func(w *world) {
+		inWorld(t, config, poolOf(), func(w *world) {
 			got := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, true))
 			direct := w.Direct(sim.MessagesPath, simtest.With(simtest.Minimal, "Anthropic-Beta", "oauth-2025-04-20"), simtest.Body(simtest.PlainModel, true))
 			if got.Body != direct.Body || got.Err != nil || got.Header.Get("X-Accel-Buffering") != "no" || got.Header["Content-Length"] != nil {
@@ -35,7 +33,7 @@ func TestStreamsArriveAsTheyAreSent(t *testing.T) {
 		})
 	}
 	config := sim.Config{Accounts: simtest.Accounts(1), Output: sim.Range{Min: 40, Max: 40}, Pace: sim.Pace{FirstByte: 3 * time.Second, Delta: 2 * time.Second}}
-	inWorld(t, config, poolOf(""), func(w *world) {
+	inWorld(t, config, poolOf(), func(w *world) {
 		began := time.Now()
 		response := w.Stream(simtest.PlainModel)
 		defer response.Body.Close()
@@ -84,7 +82,7 @@ func TestOddStreams(t *testing.T) {
 		{"a large first event", []any{"event: message_start\ndata: {\"type\":\"message_start\",\"x\":\"" + strings.Repeat("y", 200_000) + "\"}\n\n", simtest.StopEvent}, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 				want := c.want
 				if want == "" {
 					for _, step := range c.steps {
@@ -121,12 +119,15 @@ func TestNoPings(t *testing.T) {
 			io.WriteString(rw, body)
 		}).Times(1)
 	}
-	for _, c := range []struct{ toml, kind, coding string }{
-		{"[server]\nsse_keepalive_seconds = 0\n", "text/event-stream", ""},
-		{"", "text/event-stream", "gzip"}, // only in name, which is all that shunt goes by
-		{"", "application/json", ""},
+	for _, c := range []struct {
+		keepAlive    time.Duration
+		kind, coding string
+	}{
+		{0, "text/event-stream", ""},
+		{15 * time.Second, "text/event-stream", "gzip"}, // only in name, which is all that shunt goes by
+		{15 * time.Second, "application/json", ""},
 	} {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(c.toml), func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf().keepAlive(c.keepAlive), func(w *world) {
 			w.Provider.Inject("", silent(c.kind, c.coding))
 			if got := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, true)); got.Status != 200 || got.Err != nil || got.Body != body {
 				w.Errorf("%+v: %d %v %q", c, got.Status, got.Err, got.Body)
@@ -137,7 +138,7 @@ func TestNoPings(t *testing.T) {
 
 // WIRE-12: a stream whose length the provider tells has none for the client.
 func TestStreamOfKnownLength(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		w.Provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Content-Type", "text/event-stream")
 			io.WriteString(rw, simtest.StartEvent+simtest.StopEvent) // short enough for net/http to tell its length
@@ -152,7 +153,7 @@ func TestStreamOfKnownLength(t *testing.T) {
 // WIRE-10, WIRE-14: an answer without a body has none, and keeps what it says of its length.
 func TestAnswersWithoutABody(t *testing.T) {
 	for status, length := range map[int]string{200: "0", 204: "", 304: "", 404: "0"} {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 			w.Provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(status) }))
 			for _, model := range []string{simtest.PlainModel, simtest.PlainModel + "[1m]"} {
 				got := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(model, false))
@@ -167,7 +168,7 @@ func TestAnswersWithoutABody(t *testing.T) {
 // WIRE-13: while a client does not read, the provider cannot write; what is between them is bounded.
 func TestBackPressure(t *testing.T) {
 	const bound = 64 << 10
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		var written atomic.Int64
 		delta := "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"" + strings.Repeat("x", 900) + "\"}}\n\n"
 		const deltas = 5000
@@ -233,7 +234,7 @@ func TestCutAnswers(t *testing.T) {
 		}), false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 				home := w.MustServe("s", simtest.PlainModel)
 				before := w.Seen()
 				w.Provider.Inject("", c.fault.Times(1))
@@ -259,80 +260,25 @@ func TestCutAnswers(t *testing.T) {
 	}
 }
 
-// SIGTERM: an open stream may finish, no new one begins; what is open after shutdown_timeout_seconds is cut. Every answer
-// is in the request log.
-func TestShutdown(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		toml string
-		took time.Duration // from the signal to the end of shunt
-		cut  bool
-	}{
-		{"in time", "", 16 * time.Second, false},
-		{"too late", "[server]\nshutdown_timeout_seconds = 10\n", 10 * time.Second, true},
-		{"at once", "[server]\nshutdown_timeout_seconds = 0\n", 0, true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			requests := filepath.Join(t.TempDir(), "requests.jsonl")
-			config := sim.Config{Accounts: simtest.Accounts(1), Output: sim.Range{Min: 80, Max: 80}, Pace: sim.Pace{Delta: time.Second}}
-			inWorld(t, config, poolOf(c.toml+"[log]\nrequests = \""+requests+"\"\n"), func(w *world) {
-				open := w.Begin(w.Context(), "s", simtest.PlainModel)
-				time.Sleep(5 * time.Second)
-				ended := make(chan time.Duration, 1)
-				go func() {
-					began := time.Now()
-					if err := w.Stop(); err != nil {
-						w.Errorf("run: %v", err)
-					}
-					ended <- time.Since(began)
-				}()
-				time.Sleep(time.Millisecond)
-				if late := w.Request("t", simtest.PlainModel, true); late.Status != 0 {
-					w.Errorf("a request after the signal: %d", late.Status)
-				}
-				r := <-open
-				if r.Status != 200 || c.cut != errors.Is(r.Err, sim.ErrTruncated) || !c.cut && r.Err != nil {
-					w.Errorf("%d, %v", r.Status, r.Err)
-				}
-				// Shutdown looks for the end of connections now and then.
-				if took := <-ended; took < c.took-time.Second || took > c.took+time.Second {
-					w.Errorf("it took %v", took)
-				}
-				text, err := os.ReadFile(requests)
-				if strings.Contains(string(text), `"end":"shutdown"`) != c.cut || strings.Contains(string(text), "client_gone") { // OBS-1
-					w.Errorf("how it ended: %s", text)
-				}
-				if lines := strings.Count(string(text), "\n"); err != nil || lines != 1 || !strings.Contains(string(text), `"status":200`) {
-					w.Errorf("%v, %d lines: %s", err, lines, text)
-				}
-				synctest.Wait()
-				if got := w.Provider.Requests()[0].Outcome; (got == sim.Canceled) != c.cut {
-					w.Errorf("the provider's request ended %q", got)
-				}
-			})
-		})
-	}
-}
-
 // FO-11, WIRE-12: the head of a silent stream is held for sse_keepalive_seconds, but for 10 s at the most, also without
 // pings. Then the client has its headers, and a ping if there are any.
 func TestHoldEnds(t *testing.T) {
 	for _, c := range []struct {
-		keepalive string
+		keepAlive time.Duration
 		headers   time.Duration
 		pings     int // the provider sends one more
-	}{{"15", 10 * time.Second, 2}, {"7", 7 * time.Second, 5}, {"300", 10 * time.Second, 0}, {"0", 10 * time.Second, 0}} {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf("[server]\nsse_keepalive_seconds = "+c.keepalive+"\n"), func(w *world) {
+	}{{15 * time.Second, 10 * time.Second, 2}, {7 * time.Second, 7 * time.Second, 5}, {300 * time.Second, 10 * time.Second, 0}, {0, 10 * time.Second, 0}} {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf().keepAlive(c.keepAlive), func(w *world) {
 			w.Provider.Inject("", sim.SlowFirstEvent(40*time.Second).Times(1))
 			began := time.Now()
 			response := w.Stream(simtest.PlainModel)
 			defer response.Body.Close()
 			if took := time.Since(began); took != c.headers {
-				w.Errorf("keepalive %s: headers after %v", c.keepalive, took)
+				w.Errorf("keep-alive %v: headers after %v", c.keepAlive, took)
 			}
 			answer, err := sim.ReadResponse(response)
 			if err != nil || answer.Pings != c.pings+1 {
-				w.Errorf("keepalive %s: %v, %d pings", c.keepalive, err, answer.Pings)
+				w.Errorf("keep-alive %v: %v, %d pings", c.keepAlive, err, answer.Pings)
 			}
 		})
 	}
@@ -344,7 +290,7 @@ func TestRefusalInPieces(t *testing.T) {
 	for _, b := range []byte(": comment\n\n" + simtest.PingEvent + simtest.ErrorEvent) {
 		pieces = append(pieces, string(b))
 	}
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 		home := w.MustServe("s", simtest.PlainModel)
 		w.Provider.Inject(home, simtest.Script(pieces...))
 		if r := w.Request("s", simtest.PlainModel, true); r.Status != 200 || r.Err != nil || r.Account == home || w.State(home).Cooldown != 5*time.Second {
@@ -355,7 +301,7 @@ func TestRefusalInPieces(t *testing.T) {
 
 // OBS-1: the tokens that a stream reports are in its record, for every shape of answer.
 func TestTokensAreCounted(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		for _, stream := range []bool{true, false} {
 			r := w.Request("s", simtest.PlainModel, stream)
 			got, want := w.Last().Tokens, r.Response.Usage

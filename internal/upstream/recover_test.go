@@ -1,4 +1,4 @@
-package app_test
+package upstream_test
 
 import (
 	"net/http"
@@ -23,7 +23,7 @@ func (w *world) orphan(account string, credentials []byte) (path string) {
 // having sent the spent one.
 func TestRestartAfterAKilledWrite(t *testing.T) {
 	var path string
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		w.MustServe("", simtest.PlainModel)
 		w.Want("token", w.Bearer(), w.Provider.Token("a"))
 		w.Want("refreshes", len(w.Refreshes()), 0)
@@ -41,7 +41,7 @@ func TestRestartAfterAKilledWrite(t *testing.T) {
 
 // TOK-6b, TOK-7: a login that is recovered while shunt runs ends the cooldown that the old one caused.
 func TestRecoveredLoginEndsCooldown(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1), TokenLifetime: 8 * time.Minute}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1), TokenLifetime: 8 * time.Minute}, poolOf(), func(w *world) {
 		simtest.Second() // the background refreshes so short a token at once
 		before := len(w.Refreshes())
 		w.Provider.Inject("a", sim.Unauthorized())

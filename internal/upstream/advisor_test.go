@@ -1,4 +1,4 @@
-package app_test
+package upstream_test
 
 import (
 	"net/http"
@@ -16,7 +16,7 @@ import (
 // SEL-4b: a 429 that rejects only the Fable week of a request with a Fable advisor among its tools sets the Fable cooldown,
 // not the account-wide one: the session's next request with an advisor goes elsewhere at once, one without it goes home.
 func TestFableAdvisor(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 		home := w.MustServe("s", simtest.PlainModel)
 		body := strings.Replace(simtest.Body(simtest.PlainModel, false), "{", `{"tools":[{"type":"advisor","name":"advisor","model":"`+simtest.FableModel+`"}],`, 1)
 		advised := func() string {

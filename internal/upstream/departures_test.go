@@ -1,4 +1,4 @@
-package app_test
+package upstream_test
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func TestClientLeaves(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			pace := sim.Pace{Delta: time.Second}
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(2), Pace: pace}, poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2), Pace: pace}, poolOf(), func(w *world) {
 				home := w.MustServe("s", simtest.PlainModel)
 				before := w.Seen()
 				w.Provider.Inject(home, c.fault.Times(1))
@@ -50,7 +50,7 @@ func TestClientLeaves(t *testing.T) {
 				if len(requests) != 1 || requests[0].Outcome != c.ended {
 					w.Errorf("%d requests, the first ended %q", len(requests), requests[0].Outcome)
 				}
-				for _, s := range w.App.Pool("anthropic") {
+				for _, s := range w.Tested.Pool("anthropic") {
 					if s.Cooldown != 0 || s.In(claude.FableScope).Cooldown != 0 {
 						w.Errorf("%s rests %v (%v)", s.Name, s.Cooldown, s.Cause)
 					}
@@ -68,7 +68,7 @@ func TestClientLeaves(t *testing.T) {
 
 // FO-5: a client that leaves during the long wait for a throttled account leaves nothing behind but that throttle.
 func TestClientLeavesALongWait(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		w.Provider.Inject("a", sim.Throttled("40").Times(1))
 		ctx, leave := context.WithCancel(w.Context())
 		answered := w.Begin(ctx, "s", simtest.PlainModel)
@@ -83,7 +83,7 @@ func TestClientLeavesALongWait(t *testing.T) {
 
 // FO-6: nothing is sent to the client while shunt waits.
 func TestNothingIsSentDuringAWait(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf("[server]\nsse_keepalive_seconds = 2\n"), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf().keepAlive(2*time.Second), func(w *world) {
 		w.Provider.Inject("a", sim.Throttled("40").Times(1))
 		var first time.Duration
 		began := time.Now()

@@ -1,4 +1,4 @@
-package app_test
+package upstream_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 func (w *world) inHand(what string, inFlight, allowance int) {
 	w.Helper()
 	synctest.Wait()
-	for _, s := range w.App.Pool("anthropic") {
+	for _, s := range w.Tested.Pool("anthropic") {
 		if s.InFlight != inFlight || s.Allowance != allowance {
 			w.Errorf("%s: %s has %d in hand of %d, want %d of %d", what, s.Name, s.InFlight, s.Allowance, inFlight, allowance)
 		}
@@ -25,7 +25,7 @@ func (w *world) inHand(what string, inFlight, allowance int) {
 // the client's leaving ends both.
 func TestSlotOfAStream(t *testing.T) {
 	config := sim.Config{Accounts: simtest.Accounts(1), Output: sim.Range{Min: 40, Max: 40}, Pace: sim.Pace{FirstByte: 10 * time.Second, Delta: 2 * time.Second}}
-	inWorld(t, config, planned("ramp_initial_concurrency = 3", ""), func(w *world) {
+	inWorld(t, config, poolOf().ramp(3), func(w *world) {
 		answered := w.Begin(w.Context(), "", simtest.PlainModel)
 		time.Sleep(5 * time.Second)
 		w.inHand("no headers yet", 1, 3)
@@ -68,7 +68,7 @@ func TestSlotsAreGivenBack(t *testing.T) {
 		"an error stream":      {sim.ErrorStream("overloaded_error").Times(1), 2},
 		"a cut stream":         {sim.Abort(3).Times(1), 4},
 	} {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, planned("ramp_initial_concurrency = 2", ""), func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf().ramp(2), func(w *world) {
 			w.Provider.Inject("", c.fault)
 			w.Request("", simtest.PlainModel, true)
 			w.inHand(name, 0, c.allowance)
@@ -80,7 +80,7 @@ func TestSlotsAreGivenBack(t *testing.T) {
 // account takes more, its request waits for a slot.
 func TestRampSendsOnADetour(t *testing.T) {
 	config := sim.Config{Accounts: simtest.Accounts(2), Pace: sim.Pace{FirstByte: 5 * time.Second}}
-	inWorld(t, config, planned("ramp_initial_concurrency = 1", ""), func(w *world) {
+	inWorld(t, config, poolOf().ramp(1), func(w *world) {
 		home := w.Home("s")
 		first := w.Begin(w.Context(), "s", simtest.PlainModel)
 		time.Sleep(time.Second)

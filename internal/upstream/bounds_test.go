@@ -1,4 +1,4 @@
-package app_test
+package upstream_test
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 // FO-14: a failed response whose body never ends holds the request up for a moment only.
 func TestStalledFailures(t *testing.T) {
 	for _, status := range []int{500, 529, 401, 429} {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 			home := w.MustServe("s", simtest.PlainModel)
 			w.Provider.Inject(home, simtest.Stall(status).Times(2))
 			r := w.Request("s", simtest.PlainModel, true)
@@ -35,7 +35,7 @@ func TestStalledFailures(t *testing.T) {
 		})
 	}
 	// A 403 is looked into before it is relayed: that must not take for ever either.
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 		w.Provider.Inject("", simtest.Stall(403).Times(1))
 		r := w.Request("s", simtest.PlainModel, true)
 		if r.Status != 403 || r.Took > 5*time.Second {
@@ -48,20 +48,20 @@ func TestStalledFailures(t *testing.T) {
 // means for ever.
 func TestFirstByteTimeouts(t *testing.T) {
 	for _, c := range []struct {
-		toml   string
+		ttfb   time.Duration
 		stream bool
 		slow   time.Duration
 		status int
 		took   time.Duration
 	}{
-		{"", true, 119 * time.Second, 200, 119 * time.Second},
-		{"", true, 121 * time.Second, 504, 120 * time.Second},
-		{"", false, 599 * time.Second, 200, 599 * time.Second},
-		{"", false, 601 * time.Second, 504, 600 * time.Second},
-		{"[server.timeouts]\nupstream_ttfb_ms = 1500\n", true, 2 * time.Second, 504, 1500 * time.Millisecond},
-		{"[server.timeouts]\nupstream_ttfb_ms = 0\n", true, 9 * time.Minute, 200, 9 * time.Minute},
+		{2 * time.Minute, true, 119 * time.Second, 200, 119 * time.Second},
+		{2 * time.Minute, true, 121 * time.Second, 504, 120 * time.Second},
+		{2 * time.Minute, false, 599 * time.Second, 200, 599 * time.Second},
+		{2 * time.Minute, false, 601 * time.Second, 504, 600 * time.Second},
+		{1500 * time.Millisecond, true, 2 * time.Second, 504, 1500 * time.Millisecond},
+		{0, true, 9 * time.Minute, 200, 9 * time.Minute},
 	} {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(c.toml), func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf().ttfb(c.ttfb), func(w *world) {
 			w.Provider.Inject("", sim.SlowHeaders(c.slow).Times(1))
 			r := w.Request("s", simtest.PlainModel, c.stream)
 			if r.Status != c.status || r.Took != c.took || len(w.Calls(0)) != 1 {
@@ -73,7 +73,7 @@ func TestFirstByteTimeouts(t *testing.T) {
 			if kind, _, _ := messages.ParseError([]byte(r.Body)); kind != messages.TypeTimeout || r.Account != "" || r.Header["X-Gateway-Upstream"] != nil {
 				w.Errorf("%v %s", r.Header, r.Body)
 			}
-			for _, s := range w.App.Pool("anthropic") {
+			for _, s := range w.Tested.Pool("anthropic") {
 				if s.Cooldown != 0 {
 					w.Errorf("%s rests %v", s.Name, s.Cooldown)
 				}
@@ -89,7 +89,7 @@ func TestFirstByteTimeouts(t *testing.T) {
 // taking it is as late as one that does not answer.
 func TestSlowUploads(t *testing.T) {
 	large := strings.Replace(simtest.Body(simtest.PlainModel, true), `"hi"`, `"`+strings.Repeat("x", 1<<20)+`"`, 1)
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 		w.Watch(func(r *http.Request) {
 			var body bytes.Buffer
 			for {
@@ -125,8 +125,8 @@ func TestRotationsLeakNothing(t *testing.T) {
 		rw.WriteHeader(500)
 		io.WriteString(rw, strings.Repeat("x", 1<<20+1))
 	})
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(accounts)}, poolOf(""), func(w *world) {
-		short := faults(sim.Overloaded(), sim.ErrorStream(messages.TypeOverloaded), sim.ServerError(500).Encoded("gzip"))
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(accounts)}, poolOf(), func(w *world) {
+		short := simtest.Faults(sim.Overloaded(), sim.ErrorStream(messages.TypeOverloaded), sim.ServerError(500).Encoded("gzip"))
 		round := func(i int) {
 			for n := range 10 {
 				fault := short[n%len(short)]
@@ -157,7 +157,7 @@ func TestRotationsLeakNothing(t *testing.T) {
 		}
 		synctest.Wait()
 		rotations := uint64(0)
-		for _, s := range w.App.Pool("anthropic") {
+		for _, s := range w.Tested.Pool("anthropic") {
 			rotations += s.Rotations
 		}
 		if rotations < rounds*10 {

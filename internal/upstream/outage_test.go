@@ -1,11 +1,13 @@
-package app_test
+package upstream_test
 
 import (
 	"net/http"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"shunt/internal/account"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
 )
@@ -27,12 +29,16 @@ func (w *world) together(n int) []simtest.Reply {
 // TOK-9: a provider that refuses every token does not get a storm of refreshes: one for each identity within ten minutes,
 // however many requests come, also where an account is listed twice. What follows its recovery is as before.
 func TestUnauthorizedOutage(t *testing.T) {
-	for name, toml := range map[string]string{
-		"store": poolOf(""),
-		"alias": poolOf(listed("a", `uuid = "u-1"`) + listed("b") + listed("copy", `uuid = "u-1"`, `credentials = "~/copy.json"`)),
+	copied := filepath.Join(t.TempDir(), "copy.json")
+	for name, setup := range map[string]setup{
+		"store": poolOf(),
+		"alias": poolOf(
+			member{Spec: account.Spec{Name: "a", UUID: "u-1"}}, member{Spec: account.Spec{Name: "b"}},
+			member{Spec: account.Spec{Name: "copy", UUID: "u-1", Credentials: copied}},
+		),
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, toml, func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, setup, func(w *world) {
 				w.MustServe("", simtest.PlainModel)
 				w.Provider.Inject("a", sim.Unauthorized())
 				w.Provider.Inject("b", sim.Unauthorized())
@@ -60,7 +66,7 @@ func TestUnauthorizedOutage(t *testing.T) {
 				}
 				w.Want("refreshes after the outage", len(w.Refreshes()), 6)
 			}, func(w *world) {
-				w.Replace(w.at("copy.json"), w.Provider.Credentials("a"))
+				w.Replace(copied, w.Provider.Credentials("a"))
 			})
 		})
 	}
@@ -78,7 +84,7 @@ func TestUnexpiredTokenHardlyWaits(t *testing.T) {
 		"lock": func(w *world) { unlock = w.Lock("a") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 				old := w.LoginIn(w.Entry("a"))
 				w.Watch(func(r *http.Request) {
 					if r.URL.Path == sim.MessagesPath {

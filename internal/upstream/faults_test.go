@@ -1,4 +1,4 @@
-package app_test
+package upstream_test
 
 import (
 	"fmt"
@@ -41,7 +41,7 @@ func TestRequestThatMayBeRunning(t *testing.T) {
 		{"529", sim.Overloaded(), []string{"a", "b"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(10)}, poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(10)}, poolOf(), func(w *world) {
 				w.Provider.Inject("", c.fault)
 				w.Request("", simtest.PlainModel, true)
 				if calls := w.Calls(0); !slices.Equal(calls, c.calls) {
@@ -74,7 +74,7 @@ func TestOneBadRequest(t *testing.T) {
 		"reset": sim.ResetConnection(), "500": sim.ServerError(500), "half a head": hangUp("HTTP/1.1 200 OK\r\n"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(10)}, poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(10)}, poolOf(), func(w *world) {
 				homes := map[string]string{}
 				for i := range 40 {
 					s := fmt.Sprint("s-", i)
@@ -107,19 +107,19 @@ func TestOneBadRequest(t *testing.T) {
 // FO-0c: an account that alone fails a request cools down for 30 s, and so does one that fails two in a row; where a second
 // account fails the same request, it is 2 s for both.
 func TestWhoIsAtFault(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(), func(w *world) {
 		w.Provider.Inject("a", sim.ServerError(500).Times(1))
 		w.Request("", simtest.PlainModel, true)
 		w.Want("another account served it", w.State("a").Cooldown, 30*time.Second)
 	})
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(), func(w *world) {
 		w.Provider.Inject("", sim.ServerError(500).Times(2))
 		w.Request("", simtest.PlainModel, true)
 		w.Want("both failed: a", w.State("a").Cooldown, 2*time.Second)
 		w.Want("both failed: b", w.State("b").Cooldown, 2*time.Second)
 		w.Want("both failed: c", w.State("c").Cooldown, time.Duration(0))
 	})
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		w.Provider.Inject("a", sim.ServerError(500).Times(2))
 		w.Request("", simtest.PlainModel, true)
 		w.Want("the only account", w.State("a").Cooldown, 2*time.Second)
@@ -132,13 +132,13 @@ func TestWhoIsAtFault(t *testing.T) {
 // The table: a 401 about the request gets one other account, and costs no account anything.
 func TestUnauthorizedRequest(t *testing.T) {
 	refused := sim.Failure(http.StatusUnauthorized, messages.TypeInvalidRequest, "this beta needs another plan")
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(4)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(4)}, poolOf(), func(w *world) {
 		w.Provider.Inject("", refused)
 		r := w.Request("", simtest.PlainModel, true)
 		if calls := w.Calls(0); r.Status != 401 || !strings.Contains(r.Body, "another plan") || !slices.Equal(calls, []string{"a", "b"}) {
 			w.Errorf("%d, calls %v: %s", r.Status, calls, r.Body)
 		}
-		for _, s := range w.App.Pool("anthropic") {
+		for _, s := range w.Tested.Pool("anthropic") {
 			w.Want(s.Name+" cools down for", s.Cooldown, time.Duration(0))
 		}
 		w.Want("refreshes", len(w.Refreshes()), 0)
@@ -170,7 +170,7 @@ func TestChallengePage(t *testing.T) {
 		"502, cloudflare": page(502, "Server", "cloudflare"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(), func(w *world) {
 				w.Provider.Inject("a", fault.Times(1))
 				r := w.Request("", simtest.PlainModel, true)
 				if r.Status != 200 || r.Account != "b" || w.State("a").Cooldown != 30*time.Second {
@@ -189,7 +189,7 @@ func TestChallengePage(t *testing.T) {
 
 // FO-6: a wait for a throttled account ends when another one is available, which then gets the request.
 func TestWaitEndsWhenAnotherRecovers(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 		session := w.SessionAt("a")
 		w.Provider.Inject("b", sim.Overloaded().Times(1)) // 5 s
 		w.MustServe(w.OtherSession(session, "b"), simtest.PlainModel)
