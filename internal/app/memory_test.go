@@ -16,7 +16,7 @@ import (
 // keeps, nor on the page, nor in the metrics.
 func TestLargeRequestsAreForgotten(t *testing.T) {
 	const requests, bound = 200, 1 << 20 // bytes in all
-	large := strings.Repeat("x", 2<<20)
+	large := strings.Repeat("x", 512<<10)
 	for name, send := range map[string]func(w *world) simtest.Reply{
 		"model": func(w *world) simtest.Reply {
 			return w.Send(sim.MessagesPath, simtest.Minimal, `{"model":"`+large+`"}`)

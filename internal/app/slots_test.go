@@ -110,7 +110,7 @@ func TestClientsThatReadSlowlyStay(t *testing.T) {
 		w.Must(err)
 		defer response.Body.Close()
 		n := 0
-		for buf := make([]byte, 2000); err == nil; time.Sleep(pause) {
+		for buf := make([]byte, 10_000); err == nil; time.Sleep(pause) {
 			var m int
 			m, err = response.Body.Read(buf)
 			n += m

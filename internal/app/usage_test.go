@@ -293,7 +293,7 @@ func TestFailingPollsChangeNothing(t *testing.T) {
 				w.Provider.Fill("a", messages.SevenDay, 0.99) // which nobody will learn from a poll
 				w.Provider.Inject("", usageFault(fault))
 				for range 2 {
-					time.Sleep(35 * time.Minute)
+					time.Sleep(20 * time.Minute)
 					for session, home := range homes {
 						if home != "a" {
 							w.Want("served by", w.MustServe(session, simtest.PlainModel), home)
@@ -312,7 +312,7 @@ func TestFailingPollsChangeNothing(t *testing.T) {
 				const is = " cannot be asked for its quota"
 				w.Want("conditions", w.Conditions(), "account anthropic/a"+is+", account anthropic/b"+is+", account anthropic/c"+is)
 				w.Provider.Clear("")
-				time.Sleep(70 * time.Minute)
+				time.Sleep(40 * time.Minute)
 				w.Want("conditions", w.Conditions(), "")
 				w.Want("a", w.week("a"), 0.99)
 			})

@@ -286,5 +286,5 @@ func TestUnauthorizedSetupToken(t *testing.T) {
 		if r.Status != 200 || r.Account == home || len(w.Calls(before)) != 2 || w.State(home).Cooldown != 300*time.Second {
 			t.Errorf("%d by %q, calls %v, rests %v", r.Status, r.Account, w.Calls(before), w.State(home).Cooldown)
 		}
-	})
+	}, watchStore)
 }

@@ -58,5 +58,5 @@ func TestRecoveredLoginEndsCooldown(t *testing.T) {
 		w.WantSaved("a")
 		w.MustServe("", simtest.PlainModel)
 		w.Want("token", w.Bearer(), w.Provider.Token("a"))
-	})
+	}, watchStore)
 }

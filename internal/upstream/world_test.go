@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -38,7 +39,12 @@ type world struct {
 	transport *upstream.Transport
 	log       *slog.Logger
 	chain     atomic.Pointer[[]upstream.Link]
+	watching  bool
 }
+
+// watchStore has a world follow changes of the account store, and refresh tokens before they expire, as shunt does. Other worlds
+// do neither, which makes long times cheap.
+func watchStore(w *world) { w.watching = true }
 
 // inWorld runs a test of upstreams that are set up as described. The functions in before may change the world before the
 // upstreams are built.
@@ -72,7 +78,7 @@ type live struct {
 func (l live) Pool(provider string) []pool.Status { return l.registry.Pool(provider).Snapshot() }
 func (l live) Conditions() []observe.Condition    { return l.health.List() }
 
-// start builds the upstreams and serves from them. They follow the account store.
+// start builds the upstreams and serves from them.
 func (w *world) start() (stop func()) {
 	vendor := claude.Family.Vendor
 	vendor.TokenURL = simtest.ProviderURL + sim.TokenPath
@@ -86,31 +92,33 @@ func (w *world) start() (stop func()) {
 	})
 	w.build()
 	ctx, cancel := context.WithCancel(w.Context())
-	kept, followed := make(chan struct{}), make(chan struct{})
-	go func() { w.keeper.Run(ctx); close(kept) }()
-	go func() {
-		defer close(followed)
-		for {
-			select {
-			case <-w.keeper.Changes():
-				w.build()
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
+	var background sync.WaitGroup
+	if w.watching {
+		background.Go(func() { w.keeper.Run(ctx) })
+		background.Go(func() { w.follow(ctx) })
+	}
 	server := sim.Serve(w.Front, w)
 	return func() {
 		if err := server.Close(); err != nil {
 			w.Error(err)
 		}
 		cancel()
-		<-kept
-		<-followed
+		background.Wait()
 		if err := w.keeper.Close(w.Context()); err != nil {
 			w.Error(err)
 		}
 		w.transport.Close()
+	}
+}
+
+func (w *world) follow(ctx context.Context) {
+	for {
+		select {
+		case <-w.keeper.Changes():
+			w.build()
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
