@@ -33,7 +33,7 @@ func TestUnauthorizedOutage(t *testing.T) {
 	for name, setup := range map[string]setup{
 		"store": poolOf(),
 		"alias": poolOf(
-			member{Spec: account.Spec{Name: "a", UUID: "u-1"}}, member{Spec: account.Spec{Name: "b"}},
+			known("a", "u-1"), named("b"),
 			member{Spec: account.Spec{Name: "copy", UUID: "u-1", Credentials: copied}},
 		),
 	} {

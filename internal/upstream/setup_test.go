@@ -69,7 +69,7 @@ func chainOf(chain ...target) setup {
 func poolAt(base string, names ...string) target {
 	p := target{base: base, pool: true}
 	for _, name := range names {
-		p.accounts = append(p.accounts, member{Spec: account.Spec{Name: name}})
+		p.accounts = append(p.accounts, named(name))
 	}
 	return p
 }
@@ -146,6 +146,12 @@ func (p *target) members(accounts []*account.Account) []pool.Account {
 	}
 	return members
 }
+
+// named returns an account.
+func named(name string) member { return member{Spec: account.Spec{Name: name}} }
+
+// known returns an account whose UUID is configured.
+func known(name, uuid string) member { return member{Spec: account.Spec{Name: name, UUID: uuid}} }
 
 // disabled returns an account that is switched off.
 func disabled(name string) member { return member{Spec: account.Spec{Name: name}, disabled: true} }

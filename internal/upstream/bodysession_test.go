@@ -1,4 +1,4 @@
-package app_test
+package upstream_test
 
 import (
 	"fmt"
@@ -22,11 +22,11 @@ func TestSessionInTheBody(t *testing.T) {
 	}
 	for name, of := range userID {
 		t.Run(name, func(t *testing.T) {
-			accounts := ""
+			var accounts []member
 			for _, account := range []string{"a", "b", "c", "d"} {
-				accounts += listed(account, `uuid = "uuid-`+account+`"`)
+				accounts = append(accounts, known(account, "uuid-"+account))
 			}
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(4)}, poolOf(accounts), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(4)}, poolOf(accounts...), func(w *world) {
 				turn := func(session string, header http.Header) string {
 					w.Helper()
 					body := `{"model":"` + simtest.PlainModel + `", "metadata":{ "user_id":"` + of(session) + `" },"max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`
