@@ -14,7 +14,7 @@ import (
 )
 
 // SEL-4b: a 429 that rejects only the Fable week of a request with a Fable advisor among its tools sets the Fable cooldown,
-// not the account-wide one: the session's next request with an advisor goes elsewhere at once, one without it goes home.
+// not the account-wide one: the session's next request with an advisor goes to another account at once, one without it goes home.
 func TestFableAdvisor(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 		home := w.MustServe("s", simtest.PlainModel)

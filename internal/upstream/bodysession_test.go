@@ -11,8 +11,8 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// SES-1: without the header, metadata.user_id says which session a turn belongs to, in either of its forms; a header that is
-// not blank comes first. The body goes upstream as it came, but for the account's UUID.
+// SES-1: without the header, metadata.user_id names the session of a request, in either of its forms; a header that is not
+// blank comes first. The body is sent unchanged, except for the account's UUID.
 func TestSessionInTheBody(t *testing.T) {
 	userID := map[string]func(string) string{
 		"object": func(session string) string {

@@ -16,7 +16,7 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// FO-14: a failed response whose body never ends holds the request up for a moment only.
+// FO-14: a failed response whose body never ends delays the request for a moment only.
 func TestStalledFailures(t *testing.T) {
 	for _, status := range []int{500, 529, 401, 429} {
 		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
@@ -34,7 +34,7 @@ func TestStalledFailures(t *testing.T) {
 			}
 		})
 	}
-	// A 403 is looked into before it is relayed: that must not take for ever either.
+	// A 403 is read before it is relayed: that must not take long either.
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 		w.Provider.Inject("", simtest.Stall(403).Times(1))
 		r := w.Request("s", simtest.PlainModel, true)
@@ -44,8 +44,8 @@ func TestStalledFailures(t *testing.T) {
 	})
 }
 
-// The table and CFG [server.timeouts]: 504 when no headers come in time, streamed and not, each with its own time; off
-// means for ever.
+// The table and CFG [server.timeouts]: 504 when no headers come in time, streamed and not, each with its own time; 0
+// is no limit.
 func TestFirstByteTimeouts(t *testing.T) {
 	for _, c := range []struct {
 		ttfb   time.Duration
@@ -75,7 +75,7 @@ func TestFirstByteTimeouts(t *testing.T) {
 			}
 			for _, s := range w.Tested.Pool("anthropic") {
 				if s.Cooldown != 0 {
-					w.Errorf("%s rests %v", s.Name, s.Cooldown)
+					w.Errorf("%s cools down for %v", s.Name, s.Cooldown)
 				}
 			}
 			if got := w.Provider.Requests()[0].Outcome; got != sim.Canceled {
@@ -85,8 +85,8 @@ func TestFirstByteTimeouts(t *testing.T) {
 	}
 }
 
-// The same: the time counts from the request being written. A provider that takes it slowly has time; one that stops
-// taking it is as late as one that does not answer.
+// The same: the time counts from the request being written. A provider that reads it slowly has time; one that stops
+// reading is as late as one that does not respond.
 func TestSlowUploads(t *testing.T) {
 	large := strings.Replace(simtest.Body(simtest.PlainModel, true), `"hi"`, `"`+strings.Repeat("x", 1<<20)+`"`, 1)
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
@@ -164,7 +164,7 @@ func TestRotationsLeakNothing(t *testing.T) {
 			w.Errorf("%d rotations", rotations)
 		}
 		if open := w.Upstream.Open(); open > 2 {
-			w.Errorf("%d connections are open, of %d that were dialled", open, w.Upstream.Dials())
+			w.Errorf("%d connections are open, %d were dialled", open, w.Upstream.Dials())
 		}
 		if now := runtime.NumGoroutine(); now > goroutines+4 {
 			w.Errorf("%d goroutines, %d at first", now, goroutines)

@@ -18,8 +18,8 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// CHN-1, FO-0b, FO-11, CAP-4, ACC-5: what becomes of a pool at the head of a chain, by what happens in it. The calls are the accounts asked, the
-// rotations what the record says of them.
+// CHN-1, FO-0b, FO-11, CAP-4, ACC-5: when a chain leaves the pool at its head, by what happens in the pool. The calls are the accounts
+// that received requests, the rotations those in the record.
 func TestChainAfterAPool(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -29,7 +29,7 @@ func TestChainAfterAPool(t *testing.T) {
 		rotations string
 	}{
 		{"rejected", simtest.Faults(sim.Rejected(messages.FiveHour)), 200, "a b k", "a: rejected, b: rejected, one: 429"},
-		{"throttled, not said how long", simtest.Faults(sim.Throttled("")), 200, "a a k", "one: 429"},
+		{"throttled, without a time", simtest.Faults(sim.Throttled("")), 200, "a a k", "one: 429"},
 		{"throttled for a moment", simtest.Faults(sim.Throttled("3")), 200, "a a k", "one: 429"},
 		{"throttled for long", simtest.Faults(sim.Throttled("30")), 200, "a b k", "a: throttled, one: 429"},
 		{"unauthorized", simtest.Faults(sim.Unauthorized()), 200, "a a b b k", "a: unauthorized, b: unauthorized, one: login_needed"},
@@ -75,8 +75,8 @@ func TestChainAfterAPool(t *testing.T) {
 	}
 }
 
-// rests reports whether an account cools, in whichever pool.
-func (w *world) rests(account string) bool {
+// coolsDown reports whether an account of any pool cools down.
+func (w *world) coolsDown(account string) bool {
 	for _, position := range positions {
 		for _, s := range w.Tested.Pool(position) {
 			if s.Name == account {
@@ -88,8 +88,8 @@ func (w *world) rests(account string) bool {
 	return false
 }
 
-// The throttle row of the table: a wait too long to sit out goes to the next upstream at once. The last one has no next:
-// there the wait is sat out, or if it is too long, what was most telling is the answer.
+// The throttle row of the table: instead of a long wait, a chain continues with the next upstream at once. After the last
+// one, the request waits or, if that is too long, gets the response of highest severity.
 func TestThrottledInAChain(t *testing.T) {
 	const pool, key = true, false
 	for _, c := range []struct {
@@ -121,18 +121,18 @@ func TestThrottledInAChain(t *testing.T) {
 				if !simtest.Waited(r.Took, c.took) {
 					w.Errorf("took %v, not %v", r.Took, c.took)
 				}
-				w.Want("rests", w.rests("a"), c.after != "4" && c.took == 0)
+				w.Want("cools down", w.coolsDown("a"), c.after != "4" && c.took == 0)
 			}, keyNotInStore)
 		})
 	}
 }
 
-// CHN-1, FO-9: after its first byte an answer is the client's, however it ends. At each position, for each kind.
-func TestCutInAChain(t *testing.T) {
+// CHN-1, FO-9: after its first byte a response is the client's, however it ends: at each position, for each kind.
+func TestTruncationInAChain(t *testing.T) {
 	for _, c := range []struct {
-		chain  setup
-		broken []string // accounts whose server fails, before the one whose answer is cut
-		cut    string
+		chain     setup
+		broken    []string // accounts that fail, before the one whose response is truncated
+		truncated string
 	}{
 		{poolAndKey("a"), nil, "a"},
 		{poolAndKey("a"), []string{"a"}, "k"},
@@ -140,14 +140,14 @@ func TestCutInAChain(t *testing.T) {
 		{chainOf(keyAt(simtest.ProviderURL), poolAt(simtest.ProviderURL, "a")), []string{"k"}, "a"},
 		{chainOf(keyAt(simtest.ProviderURL), poolAt(simtest.ProviderURL, "b"), poolAt(simtest.ProviderURL, "a")), []string{"k", "b"}, "a"},
 	} {
-		for _, cut := range []sim.Fault{sim.Abort(4), sim.Truncate(4)} {
+		for _, fault := range []sim.Fault{sim.Abort(4), sim.Truncate(4)} {
 			inWorld(t, withKey(2), c.chain, func(w *world) {
 				for _, account := range c.broken {
 					w.Provider.Inject(account, sim.ServerError(500))
 				}
-				w.Provider.Inject(c.cut, cut)
+				w.Provider.Inject(c.truncated, fault)
 				r := w.Request("s", simtest.PlainModel, true)
-				calls := append(slices.Clone(c.broken), c.cut)
+				calls := append(slices.Clone(c.broken), c.truncated)
 				if r.Status != 200 || r.Err == nil || !slices.Equal(w.Calls(0), calls) || w.Last().End != observe.Truncated {
 					w.Errorf("%v: %d, %v, calls %v, record %+v", calls, r.Status, r.Err, w.Calls(0), w.Last())
 				}
@@ -156,8 +156,8 @@ func TestCutInAChain(t *testing.T) {
 	}
 }
 
-// CHN-1: a turn that may be running is not sent to another upstream either, wherever in the chain the one is that says
-// nothing. Ones that cannot be reached have been passed over.
+// CHN-1: a request that may be running is not sent to another upstream either, whatever the position of the silent one. A chain
+// does pass over upstreams that cannot be reached.
 func TestSilenceInAChain(t *testing.T) {
 	for _, kind := range []string{"api_key", "claude_oauth", "passthrough"} {
 		for at := range 3 {
@@ -183,8 +183,8 @@ func TestSilenceInAChain(t *testing.T) {
 	}
 }
 
-// CHN-2, FO-8, FO-14: what may be bettered is remembered up to 1 MiB, and read for two seconds at most; what a single
-// upstream says is the answer whatever its size.
+// CHN-2, FO-8, FO-14: a response that a later one may replace is kept up to 1 MiB, and read for two seconds at most; that of
+// a single upstream is relayed whatever its size.
 func TestLongFailuresInAChain(t *testing.T) {
 	const mebibyte = 1 << 20
 	large := sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
@@ -217,8 +217,8 @@ func TestLongFailuresInAChain(t *testing.T) {
 	}
 }
 
-// FO-0b: two accounts that cannot reach a host are enough for a request, whichever upstreams of the chain they are of. A
-// pool at another base URL, and a key, are tried all the same.
+// FO-0b: two accounts that cannot reach a host are enough for a request, whichever upstreams of the chain have them. A
+// pool at another base URL and a key are tried nevertheless.
 func TestHostDownInAChain(t *testing.T) {
 	const down, other = "http://127.0.0.1:8102", "http://127.0.0.1:8102/other"
 	for _, c := range []struct {
@@ -234,12 +234,12 @@ func TestHostDownInAChain(t *testing.T) {
 			r := w.Request("", simtest.PlainModel, true)
 			w.Want("attempts", w.Last().Attempts, c.attempts)
 			w.Want("status", r.Status, 502)
-			w.Want("says", strings.Contains(r.Body, "all upstreams failed ("), true)
+			w.Want("names the chain", strings.Contains(r.Body, "all upstreams failed ("), true)
 		}, func(w *world) { w.Unplug("127.0.0.1:8102") })
 	}
 }
 
-// FO-5: when the client leaves, no further upstream is asked.
+// FO-5: when the client leaves, no further upstream receives its request.
 func TestClientLeavesAChain(t *testing.T) {
 	inWorld(t, withKey(1), poolAndKey("a"), func(w *world) {
 		ctx, cancel := context.WithCancel(w.Context())
@@ -253,12 +253,12 @@ func TestClientLeavesAChain(t *testing.T) {
 		}
 		w.Want("calls", strings.Join(w.Calls(0), " "), "a")
 		w.Want("end", w.Last().End, observe.ClientGone)
-		w.Want("rests", w.rests("a"), false)
+		w.Want("cools down", w.coolsDown("a"), false)
 	}, keyNotInStore)
 }
 
-// RTE-3: each upstream is asked for the model by its own name, and the client sees the one that it used, whichever
-// upstream answers, as a stream or not. What is compressed all the same passes as it is.
+// RTE-3: each upstream receives its own name for the model, and the client receives the name that it sent, whichever upstream
+// responds, as a stream or not. A response that is compressed nevertheless is not changed.
 func TestModelInAChain(t *testing.T) {
 	first, second := poolAt(simtest.ProviderURL, "a"), keyAt(simtest.ProviderURL)
 	first.models = map[string]string{"mine": "claude-opus-4-5"}
@@ -277,11 +277,11 @@ func TestModelInAChain(t *testing.T) {
 					r := w.Request("s", requested, stream)
 					got := w.Received()
 					if r.Status != 200 || r.Err != nil || r.Response.Model != requested || got.Model != model || got.Header.Get("Accept-Encoding") != "identity" {
-						w.Errorf("%s, stream %v: %d, %v: answered by %s, asked for %s, accept-encoding %s", by, stream, r.Status, r.Err, r.Response.Model, got.Model, got.Header.Get("Accept-Encoding"))
+						w.Errorf("%s, stream %v: %d, %v: a response by %s, requested %s, accept-encoding %s", by, stream, r.Status, r.Err, r.Response.Model, got.Model, got.Header.Get("Accept-Encoding"))
 					}
 					want := []string{by, requested, model}
-					said := []string{r.Header.Get("X-Gateway-Upstream"), r.Header.Get("X-Gateway-Model"), r.Header.Get("X-Gateway-Upstream-Model")}
-					if diff := cmp.Diff(want, said); diff != "" { // CHN-3
+					names := []string{r.Header.Get("X-Gateway-Upstream"), r.Header.Get("X-Gateway-Model"), r.Header.Get("X-Gateway-Upstream-Model")}
+					if diff := cmp.Diff(want, names); diff != "" { // CHN-3
 						w.Error(diff)
 					}
 					w.Want("record", w.Last().Model, requested)
@@ -304,15 +304,15 @@ func TestModelInAChain(t *testing.T) {
 	}, keyNotInStore)
 }
 
-// CHN-3: what cannot stand in a header is left out of it.
+// CHN-3: headers omit names that are not valid in a header.
 func TestGatewayHeadersThatAreLeftOut(t *testing.T) {
 	long := strings.Repeat("m", 257)
 	upstream := keyAt(simtest.ProviderURL)
 	upstream.models = map[string]string{"modèle": simtest.PlainModel, "short": long}
 	inWorld(t, paid, chainOf(upstream), func(w *world) {
 		for _, c := range []struct {
-			model           string
-			asked, upstream []string
+			model               string
+			requested, upstream []string
 		}{
 			{"modèle", nil, []string{simtest.PlainModel}},
 			{"line\\nbreak", nil, nil},
@@ -321,7 +321,7 @@ func TestGatewayHeadersThatAreLeftOut(t *testing.T) {
 			{long[5:] + "[1m]", []string{long[5:] + "[1m]"}, []string{long[5:]}},
 		} {
 			r := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(c.model, false))
-			if diff := cmp.Diff([][]string{{"one"}, c.asked, c.upstream}, [][]string{r.Header["X-Gateway-Upstream"], r.Header["X-Gateway-Model"], r.Header["X-Gateway-Upstream-Model"]}); diff != "" {
+			if diff := cmp.Diff([][]string{{"one"}, c.requested, c.upstream}, [][]string{r.Header["X-Gateway-Upstream"], r.Header["X-Gateway-Model"], r.Header["X-Gateway-Upstream-Model"]}); diff != "" {
 				w.Errorf("%s: %s", c.model, diff)
 			}
 		}

@@ -15,12 +15,12 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// statusHost is a host of several upstreams that answer with the statuses they are told to: where one is asked tells the first
-// segment of its path.
+// statusHost is a host of several upstreams, each of which responds with a set status. The first segment of a request's path names
+// the upstream.
 type statusHost struct {
-	mu     sync.Mutex
-	answer map[string]int // by position
-	asked  []string       // positions, each once in a row
+	mu       sync.Mutex
+	status   map[string]int // by position
+	requests []string       // positions, each once in a row
 }
 
 const scriptAddress = "127.0.0.1:8101"
@@ -28,12 +28,12 @@ const scriptAddress = "127.0.0.1:8101"
 func (s *statusHost) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	position, _, _ := strings.Cut(r.URL.Path[1:], "/")
 	s.mu.Lock()
-	status := s.answer[position]
-	if n := len(s.asked); n == 0 || s.asked[n-1] != position {
-		s.asked = append(s.asked, position)
+	status := s.status[position]
+	if n := len(s.requests); n == 0 || s.requests[n-1] != position {
+		s.requests = append(s.requests, position)
 	}
 	s.mu.Unlock()
-	rw.Header().Set("X-Said-By", position)
+	rw.Header().Set("X-Sent-By", position)
 	if status/100 == 3 {
 		rw.Header().Set("Location", "http://127.0.0.1:8999/elsewhere")
 	}
@@ -44,23 +44,23 @@ func (s *statusHost) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tell sets what each position answers next.
-func (s *statusHost) tell(statuses ...int) {
+// respond sets the status of each position.
+func (s *statusHost) respond(statuses ...int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked, s.answer = nil, map[string]int{}
+	s.requests, s.status = nil, map[string]int{}
 	for i, status := range statuses {
-		s.answer[positions[i]] = status
+		s.status[positions[i]] = status
 	}
 }
 
-func (s *statusHost) wasAsked() string {
+func (s *statusHost) received() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return strings.Join(s.asked, " ")
+	return strings.Join(s.requests, " ")
 }
 
-// scripted runs a test in front of a chain of the kinds, all of them at one scripted host.
+// scripted runs a test of a chain of the kinds, all of them at one host.
 func scripted(t *testing.T, kinds []string, test func(*world, *statusHost)) {
 	t.Helper()
 	s := new(statusHost)
@@ -76,8 +76,8 @@ func scripted(t *testing.T, kinds []string, test func(*world, *statusHost)) {
 	})
 }
 
-// CHN-1, CHN-2: at each position and for each kind of upstream, a chain goes on after 429, 401, 403, 404 and 5xx, and
-// stops at every other status. Where it has come to its end the most telling answer is the client's, as it came.
+// CHN-1, CHN-2: at each position and for each kind of upstream, a chain continues after 429, 401, 403, 404 and 5xx, and
+// stops at every other status. At its end, the client gets the response of highest severity, unchanged.
 func TestChainByStatus(t *testing.T) {
 	advances := []int{429, 401, 403, 404, 500, 501, 502, 503, 504, 529, 599}
 	stops := []int{200, 201, 202, 204, 300, 301, 302, 303, 304, 307, 308, 400, 402, 405, 406, 408, 409, 410, 413, 415, 422, 424, 451, 499}
@@ -94,27 +94,27 @@ func TestChainByStatus(t *testing.T) {
 						for i := at + 1; i < 3; i++ {
 							statuses[i] = 200 // and after it
 						}
-						answers := at // the position whose answer the client gets
+						from := at // the position whose response the client gets
 						switch {
 						case goesOn && at < 2:
-							answers = at + 1
+							from = at + 1
 						case goesOn && status >= 500:
-							answers = 0 // the first of equals
+							from = 0 // the first of equals
 						}
 						last := at
 						if goesOn && at < 2 {
 							last = at + 1
 						}
-						s.tell(statuses...)
+						s.respond(statuses...)
 						r := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, false))
-						if r.Status != statuses[answers] || r.Header.Get("X-Said-By") != positions[answers] || r.Header.Get("X-Gateway-Upstream") != positions[answers] {
-							w.Errorf("%d: %d by %s: %v", status, r.Status, r.Header.Get("X-Said-By"), r.Header)
+						if r.Status != statuses[from] || r.Header.Get("X-Sent-By") != positions[from] || r.Header.Get("X-Gateway-Upstream") != positions[from] {
+							w.Errorf("%d: %d by %s: %v", status, r.Status, r.Header.Get("X-Sent-By"), r.Header)
 						}
-						if want := strings.Join(positions[:last+1], " "); s.wasAsked() != want {
-							w.Errorf("%d: asked %s, want %s", status, s.wasAsked(), want)
+						if want := strings.Join(positions[:last+1], " "); s.received() != want {
+							w.Errorf("%d: requests to %s, want %s", status, s.received(), want)
 						}
-						// CHN-3, WIRE-10: a pool's answer names the account, but not what is relayed when all are used up.
-						inPool := kinds[answers] == "claude_oauth" && status != 401 && status < 500
+						// CHN-3, WIRE-10: a pool's response names the account, unless it is relayed because all accounts are used up.
+						inPool := kinds[from] == "claude_oauth" && status != 401 && status < 500
 						if named := r.Header["X-Shunt-Account"] != nil; named != inPool {
 							w.Errorf("%d: account %v", status, r.Header["X-Shunt-Account"])
 						}
@@ -124,7 +124,7 @@ func TestChainByStatus(t *testing.T) {
 								left = append(left, rotation.From)
 							}
 						}
-						w.Want(strconv.Itoa(status)+": record", fmt.Sprint(w.Last().Provider, w.Last().Status, left), fmt.Sprint(positions[answers], r.Status, positions[:last]))
+						w.Want(strconv.Itoa(status)+": record", fmt.Sprint(w.Last().Provider, w.Last().Status, left), fmt.Sprint(positions[from], r.Status, positions[:last]))
 					}
 				})
 			})
@@ -134,11 +134,11 @@ func TestChainByStatus(t *testing.T) {
 
 // CHN-2: 429 over 401 and 403 over 404 over 5xx; the first of equals; a response over none; a pool without an account
 // over none at all.
-func TestMostTellingFailure(t *testing.T) {
+func TestFailureOfHighestSeverity(t *testing.T) {
 	for _, c := range []struct {
 		links  string // statuses, or: unplugged, empty, capped
 		status int
-		by     string // position, or words of shunt's own answer
+		by     string // position, or words of shunt's own response
 	}{
 		{"429 429 500", 429, "one"},
 		{"500 429 401", 429, "two"},
@@ -187,15 +187,15 @@ func TestMostTellingFailure(t *testing.T) {
 			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, chain, func(w *world) {
 				w.Provider.Fill("b", messages.FiveHour, 0.6)
 				if capped >= 0 {
-					w.MustServe("", "claude-direct") // shunt hears of it
+					w.MustServe("", "claude-direct") // whose response reports it
 				}
-				s.tell(statuses...)
+				s.respond(statuses...)
 				r := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, false))
 				own := strings.Contains(c.by, " ")
-				if r.Status != c.status || own && !strings.Contains(r.Body, c.by) || !own && r.Header.Get("X-Said-By") != c.by {
-					w.Errorf("%d by %q: %s", r.Status, r.Header.Get("X-Said-By"), r.Body)
+				if r.Status != c.status || own && !strings.Contains(r.Body, c.by) || !own && r.Header.Get("X-Sent-By") != c.by {
+					w.Errorf("%d by %q: %s", r.Status, r.Header.Get("X-Sent-By"), r.Body)
 				}
-				w.Want("own answer", r.Header["X-Gateway-Upstream"] == nil, own)
+				w.Want("own response", r.Header["X-Gateway-Upstream"] == nil, own)
 				by := c.by
 				if own {
 					by = positions[len(upstreams)-1]

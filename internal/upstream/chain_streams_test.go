@@ -10,8 +10,8 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// FO-11 at the end of a chain: a stream of 200 that begins with an error counts as what it says, and is relayed as it came
-// where nothing tells more.
+// FO-11 at the end of a chain: a stream of status 200 that begins with an error has the severity of that error, and is relayed
+// unchanged unless another response has a higher one.
 func TestErrorStreamsInAChain(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -37,7 +37,7 @@ func TestErrorStreamsInAChain(t *testing.T) {
 	}
 }
 
-// RTE-3: a model is put back in a stream whose first event is late, too.
+// RTE-3: a model's name is restored in a stream whose first event is late, too.
 func TestModelOfALateFirstEvent(t *testing.T) {
 	for name, setup := range map[string]setup{
 		"pool": poolOf(), "single": singleOf(apiKey), "no pings": poolOf().keepAlive(0), "often": poolOf().keepAlive(7 * time.Second),
@@ -46,7 +46,7 @@ func TestModelOfALateFirstEvent(t *testing.T) {
 			w.Provider.Inject("", sim.SlowFirstEvent(100*time.Second))
 			r := w.Request("s", simtest.PlainModel+"[1m]", true)
 			if r.Status != 200 || r.Err != nil || r.Response.Model != simtest.PlainModel+"[1m]" {
-				w.Errorf("%s: %d, %v, answered by %s, %d pings", name, r.Status, r.Err, r.Response.Model, r.Response.Pings)
+				w.Errorf("%s: %d, %v, a response by %s, %d pings", name, r.Status, r.Err, r.Response.Model, r.Response.Pings)
 			}
 		}, keyNotInStore)
 	}

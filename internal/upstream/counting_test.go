@@ -10,7 +10,7 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// RTE-4: what happens to a count of tokens says nothing about the account's health for messages.
+// RTE-4: the response to a count of tokens does not affect the account's health for messages.
 func TestCountTokensLeavesMessagesAlone(t *testing.T) {
 	count := func(w *world, session string) simtest.Reply {
 		return w.Send(sim.CountTokensPath, simtest.With(simtest.Minimal, "X-Claude-Code-Session-Id", session), simtest.Body(simtest.PlainModel, false))

@@ -14,7 +14,7 @@ import (
 )
 
 // FO-5, FO-6: when the client leaves, whenever that is, the provider's request ends at once, no other account is tried and
-// nobody rests.
+// none cools down.
 func TestClientLeaves(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -39,11 +39,11 @@ func TestClientLeaves(t *testing.T) {
 				before := w.Seen()
 				w.Provider.Inject(home, c.fault.Times(1))
 				ctx, leave := context.WithCancel(w.Context())
-				answered := w.Begin(ctx, "s", simtest.PlainModel)
+				done := w.Begin(ctx, "s", simtest.PlainModel)
 				time.Sleep(c.after)
 				leave()
 				synctest.Wait()
-				if r := <-answered; r.Status != c.status {
+				if r := <-done; r.Status != c.status {
 					w.Errorf("the client saw %d", r.Status)
 				}
 				requests := w.Provider.Requests()[before:]
@@ -52,7 +52,7 @@ func TestClientLeaves(t *testing.T) {
 				}
 				for _, s := range w.Tested.Pool("anthropic") {
 					if s.Cooldown != 0 || s.In(claude.FableScope).Cooldown != 0 {
-						w.Errorf("%s rests %v (%v)", s.Name, s.Cooldown, s.Cause)
+						w.Errorf("%s cools down for %v (%v)", s.Name, s.Cooldown, s.Cause)
 					}
 				}
 				if r := w.Last(); r.End != observe.ClientGone || r.Status != c.noted || len(r.Rotations) != 0 {
@@ -66,17 +66,17 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
-// FO-5: a client that leaves during the long wait for a throttled account leaves nothing behind but that throttle.
+// FO-5: when a client leaves during the long wait for a throttled account, only that throttle remains.
 func TestClientLeavesALongWait(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		w.Provider.Inject("a", sim.Throttled("40").Times(1))
 		ctx, leave := context.WithCancel(w.Context())
-		answered := w.Begin(ctx, "s", simtest.PlainModel)
+		done := w.Begin(ctx, "s", simtest.PlainModel)
 		time.Sleep(20 * time.Second)
 		leave()
-		<-answered
+		<-done
 		if calls := w.Calls(0); len(calls) != 1 || w.Last().End != observe.ClientGone || w.State("a").Cooldown != 20*time.Second {
-			w.Errorf("calls %v, record %+v, rests %v", calls, w.Last(), w.State("a").Cooldown)
+			w.Errorf("calls %v, record %+v, cools down for %v", calls, w.Last(), w.State("a").Cooldown)
 		}
 	})
 }

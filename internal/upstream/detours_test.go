@@ -11,15 +11,15 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// The rows of the long throttle, where accounts fail otherwise before the detour, on it and after it. The session's
-// account is first in the order of calls.
+// The rows of the long throttle, with other failures before the detour, on it and after it. The session's account is the
+// first to receive the request.
 func TestDetours(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		faults []sim.Fault // one a call, whoever is asked
+		faults []sim.Fault // one for each request, of any account
 		calls  int
 		status int
-		by     int // which of the accounts in the order they were first asked; -1: nobody
+		by     int // which of the accounts, in the order of their first requests; -1: none
 		waited time.Duration
 		moved  bool
 	}{
@@ -79,8 +79,8 @@ func TestDetours(t *testing.T) {
 	}
 }
 
-// The last row of the long throttle: accounts that rest are no way out of it.
-func TestNoDetourToARestingAccount(t *testing.T) {
+// The last row of the long throttle: there is no detour to an account that cools down.
+func TestNoDetourToAnAccountThatCoolsDown(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 		home := w.MustServe("s", simtest.PlainModel)
 		for w.State("a").Cooldown+w.State("b").Cooldown == 0 {

@@ -15,14 +15,14 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// FO-1: retry-after may be a date; what it cannot be read from counts as absent.
+// FO-1: retry-after may be a date; a value that is not valid counts as absent.
 func TestRetryAfterForms(t *testing.T) {
 	in := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(http.TimeFormat) }
 	for _, c := range []struct {
-		name   string
-		value  func() string
-		waited time.Duration // by a throttle
-		rests  time.Duration // after a rejection
+		name     string
+		value    func() string
+		waited   time.Duration // by a throttle
+		cooldown time.Duration // after a rejection
 	}{
 		{"a date", func() string { return in(4 * time.Second) }, 4 * time.Second, 4 * time.Second},
 		{"a date that has passed", func() string { return in(-time.Hour) }, 0, time.Second},
@@ -40,15 +40,15 @@ func TestRetryAfterForms(t *testing.T) {
 				}
 				time.Sleep(time.Second - time.Duration(time.Now().Nanosecond())) // a date has whole seconds
 				w.Provider.Inject(home, sim.Rejected(messages.FiveHour).RetryAfter(c.value()).Times(1))
-				if r := w.Request("s", simtest.PlainModel, true); r.Status != 200 || r.Account == home || w.State(home).Cooldown != c.rests {
-					w.Errorf("rejection: %d by %s, rests %v", r.Status, r.Account, w.State(home).Cooldown)
+				if r := w.Request("s", simtest.PlainModel, true); r.Status != 200 || r.Account == home || w.State(home).Cooldown != c.cooldown {
+					w.Errorf("rejection: %d by %s, cools down for %v", r.Status, r.Account, w.State(home).Cooldown)
 				}
 			})
 		})
 	}
 }
 
-// FO-2: a success clears the cooldowns that were set before it was asked for, and none that came after.
+// FO-2: a success clears the cooldowns that were set before its request was sent, and none that was set later.
 func TestSuccessClearsWhatCameBefore(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		w.Provider.Inject("a", sim.SlowHeaders(30*time.Second).Times(1))
@@ -62,16 +62,16 @@ func TestSuccessClearsWhatCameBefore(t *testing.T) {
 			w.Fatalf("%d %v", r.Status, r.Err)
 		}
 		if got := w.State("a").Cooldown; got != 580*time.Second {
-			w.Errorf("after a slow success it rests %v", got)
+			w.Errorf("after a slow success it cools down for %v", got)
 		}
 		w.MustServe("s", simtest.PlainModel)
 		if got := w.State("a").Cooldown; got != 0 {
-			w.Errorf("after a success that was asked for later it rests %v", got)
+			w.Errorf("after a success of a later request it cools down for %v", got)
 		}
 	})
 }
 
-// FO-2: only a Fable request's success says anything about the Fable week.
+// FO-2: only a Fable request's success clears the cooldown of the Fable week.
 func TestSuccessAndTheFableWeek(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		w.Provider.Fill("a", messages.Fable, 1)
@@ -81,17 +81,17 @@ func TestSuccessAndTheFableWeek(t *testing.T) {
 		time.Sleep(time.Second)
 		w.MustServe("s", simtest.PlainModel)
 		if s := w.State("a"); s.Cooldown != 0 || s.In(claude.FableScope).Cooldown == 0 {
-			w.Errorf("after another model's success: rests %v, for Fable %v", s.Cooldown, s.In(claude.FableScope).Cooldown)
+			w.Errorf("after another model's success: cools down for %v, for Fable for %v", s.Cooldown, s.In(claude.FableScope).Cooldown)
 		}
 		w.Provider.Fill("a", messages.Fable, 0.99)
 		w.MustServe("s", simtest.FableModel)
 		if s := w.State("a"); s.In(claude.FableScope).Cooldown != 0 {
-			w.Errorf("after Fable's success it rests %v", s.In(claude.FableScope).Cooldown)
+			w.Errorf("after Fable's success it cools down for %v", s.In(claude.FableScope).Cooldown)
 		}
 	})
 }
 
-// FO-3, FO-4: a short cooldown does not shorten a long one, and an answer about the request changes none.
+// FO-3, FO-4: a short cooldown does not shorten a long one, and a response about the request changes none.
 func TestCooldownsNeverShorten(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		w.Provider.Inject("a", sim.Rejected(messages.SevenDay).RetryAfter("600").Times(1))
@@ -100,13 +100,13 @@ func TestCooldownsNeverShorten(t *testing.T) {
 			w.Provider.Inject("a", f.Times(1))
 			w.Request("s", simtest.PlainModel, true)
 			if got := w.State("a").Cooldown; got != 600*time.Second {
-				w.Errorf("rests %v", got)
+				w.Errorf("cools down for %v", got)
 			}
 		}
 	})
 }
 
-// FO-12: a quota cooldown ends with the window that caused it, and as soon as the provider says that the window is free.
+// FO-12: a quota cooldown ends with the window that caused it, and as soon as the provider reports that the window is free.
 func TestQuotaCooldownsEndWithTheirWindow(t *testing.T) {
 	soon := sim.Window{ResetIn: 100 * time.Second}
 	inWorld(t, sim.Config{Accounts: []sim.Account{{Name: "a", FiveHour: soon}, {Name: "b"}}}, poolOf(), func(w *world) {
@@ -115,11 +115,11 @@ func TestQuotaCooldownsEndWithTheirWindow(t *testing.T) {
 			w.Request("", simtest.PlainModel, true)
 		}
 		if got := w.State("a").Cooldown; got != 100*time.Second {
-			w.Errorf("rests %v beyond the window", got)
+			w.Errorf("cools down for %v beyond the window", got)
 		}
 		time.Sleep(100 * time.Second)
 		if s := w.State("a"); s.Cooldown != 0 || s.NearQuota {
-			w.Errorf("after the reset: rests %v, near %v", s.Cooldown, s.NearQuota)
+			w.Errorf("after the reset: cools down for %v, near %v", s.Cooldown, s.NearQuota)
 		}
 	})
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
@@ -137,16 +137,16 @@ func TestQuotaCooldownsEndWithTheirWindow(t *testing.T) {
 		w.Request("s", simtest.PlainModel, true)
 		reading(0.99)
 		if s := w.State("a"); s.Cooldown != 599*time.Second || !s.NearQuota {
-			w.Errorf("still full: rests %v, near %v", s.Cooldown, s.NearQuota)
+			w.Errorf("still full: cools down for %v, near %v", s.Cooldown, s.NearQuota)
 		}
 		reading(0.2)
 		if s := w.State("a"); s.Cooldown != 0 || s.NearQuota {
-			w.Errorf("free again: rests %v, near %v", s.Cooldown, s.NearQuota)
+			w.Errorf("free again: cools down for %v, near %v", s.Cooldown, s.NearQuota)
 		}
 	})
 }
 
-// FO-0, CHN-3b: the resend goes over a new connection also when others are idle: they die together.
+// FO-0, CHN-3b: the resend uses a new connection even if others are idle: they fail together.
 func TestResendTrustsNoIdleConnection(t *testing.T) {
 	resend := func(w *world) {
 		w.Provider.Inject("", sim.SlowHeaders(time.Second).Times(4))
@@ -176,7 +176,7 @@ func TestResendTrustsNoIdleConnection(t *testing.T) {
 	inWorld(t, paid, singleOf(apiKey), resend)
 }
 
-// FO-8: the last real response is relayed, also when failures without one follow it, and it keeps what it said.
+// FO-8: the last real response is relayed, even if failures without one follow it, with its headers.
 func TestLastRealResponse(t *testing.T) {
 	t.Run("before failures without a response", func(t *testing.T) {
 		inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(), func(w *world) {
@@ -210,13 +210,13 @@ func TestLastRealResponse(t *testing.T) {
 		const mebibyte = 1 << 20
 		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 			w.Provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
-				rw.Header().Set("X-Said", "yes")
+				rw.Header().Set("X-Sent", "yes")
 				rw.Header().Set("X-Shunt-Account", "forged")
 				rw.WriteHeader(500)
 				io.WriteString(rw, "{"+strings.Repeat("0123456789abcdef", 3*mebibyte/16))
 			}))
 			got := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, false))
-			if got.Status != 500 || got.Err != nil || len(got.Body) != mebibyte || got.Header.Get("X-Said") != "yes" || got.Header["X-Shunt-Account"] != nil {
+			if got.Status != 500 || got.Err != nil || len(got.Body) != mebibyte || got.Header.Get("X-Sent") != "yes" || got.Header["X-Shunt-Account"] != nil {
 				w.Errorf("%d, %v, %d bytes, %v", got.Status, got.Err, len(got.Body), got.Header)
 			}
 		})
@@ -226,13 +226,13 @@ func TestLastRealResponse(t *testing.T) {
 // FO-10: a pool of one follows the same table.
 func TestPoolOfOne(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		faults []sim.Fault
-		status int
-		by     string
-		calls  int
-		rests  time.Duration
-		waited time.Duration
+		name     string
+		faults   []sim.Fault
+		status   int
+		by       string
+		calls    int
+		cooldown time.Duration
+		waited   time.Duration
 	}{
 		{"quota", simtest.Faults(sim.Rejected(messages.FiveHour).RetryAfter("90")), 429, "", 1, 90 * time.Second, 0},
 		{"throttle, short", simtest.Faults(sim.Throttled("5")), 200, "a", 2, 0, 5 * time.Second},
@@ -242,9 +242,9 @@ func TestPoolOfOne(t *testing.T) {
 		{"throttle, too long", simtest.Faults(sim.Throttled("61")), 429, "a", 1, 61 * time.Second, 0},
 		{"401 once", simtest.Faults(sim.Unauthorized()), 200, "a", 2, 0, 0},
 		{"401 twice", simtest.Faults(sim.Unauthorized(), sim.Unauthorized()), 502, "", 2, 300 * time.Second, 0},
-		{"401, then throttle", simtest.Faults(sim.Unauthorized(), sim.Throttled("2")), 429, "", 2, 2 * time.Second, 0}, // FO-4: nobody left to rotate to
+		{"401, then throttle", simtest.Faults(sim.Unauthorized(), sim.Throttled("2")), 429, "", 2, 2 * time.Second, 0}, // FO-4: there is no account to rotate to
 		{"529", simtest.Faults(sim.Overloaded()), 529, "", 1, 5 * time.Second, 0},
-		{"500", simtest.Faults(sim.ServerError(502)), 502, "", 1, 2 * time.Second, 0}, // FO-0c: nobody else served it,
+		{"500", simtest.Faults(sim.ServerError(502)), 502, "", 1, 2 * time.Second, 0}, // FO-0c: no other account served it
 		{"403 of the credential", simtest.Faults(sim.CredentialForbidden()), 502, "", 1, 300 * time.Second, 0},
 		{"reset once", simtest.Faults(sim.ResetConnection()), 200, "a", 2, 0, 0},
 		{"reset twice", simtest.Faults(sim.ResetConnection(), sim.ResetConnection()), 502, "", 2, 2 * time.Second, 0},
@@ -261,8 +261,8 @@ func TestPoolOfOne(t *testing.T) {
 				if r.Status != c.status || r.Account != c.by || len(w.Calls(0)) != c.calls || !simtest.Waited(r.Took, c.waited) {
 					w.Errorf("%d by %q, %d calls, after %v", r.Status, r.Account, len(w.Calls(0)), r.Took)
 				}
-				if got := w.State("a").Cooldown; got != c.rests {
-					w.Errorf("rests %v", got)
+				if got := w.State("a").Cooldown; got != c.cooldown {
+					w.Errorf("cools down for %v", got)
 				}
 				// SEL-11: it is tried again, whatever happened.
 				w.MustServe("s", simtest.PlainModel)
@@ -271,7 +271,7 @@ func TestPoolOfOne(t *testing.T) {
 	}
 }
 
-// The table: the Fable week of an account concerns Fable requests only, and only as long as it says.
+// The table: the Fable week of an account affects Fable requests only, until it resets.
 func TestFableCooldown(t *testing.T) {
 	week := sim.Window{ResetIn: 90 * time.Minute}
 	inWorld(t, sim.Config{Accounts: []sim.Account{{Name: "a", Fable: week}, {Name: "b", Fable: week}}}, poolOf(), func(w *world) {
@@ -286,12 +286,12 @@ func TestFableCooldown(t *testing.T) {
 			w.Errorf("Fable in capitals by %s", got)
 		}
 		if calls := w.Calls(before); len(calls) != 2 {
-			w.Errorf("calls %v", calls) // nobody was asked in vain
+			w.Errorf("calls %v", calls) // none failed
 		}
-		// The window's own status says so too, when the cooldown is over.
+		// The window's own status has the same effect when the cooldown is over.
 		time.Sleep(70 * time.Minute)
 		if got, s := w.MustServe("s", simtest.FableModel), w.State(home); got != other || s.In(claude.FableScope).Cooldown != 0 {
-			w.Errorf("after the cooldown Fable by %s, %s rests %v", got, home, s.In(claude.FableScope).Cooldown)
+			w.Errorf("after the cooldown Fable by %s, %s cools down for %v", got, home, s.In(claude.FableScope).Cooldown)
 		}
 		time.Sleep(25 * time.Minute)
 		if got := w.MustServe("s", simtest.FableModel); got != home {
@@ -300,7 +300,7 @@ func TestFableCooldown(t *testing.T) {
 	})
 }
 
-// ACC-5: a pool without an account to try says which and what to do, and asks not to be asked again.
+// ACC-5: the failure of a pool without an account to try names the pool and what to do, and is final.
 func TestEmptyPools(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -320,7 +320,7 @@ func TestEmptyPools(t *testing.T) {
 				}
 				for _, word := range c.words {
 					if !strings.Contains(message, word) {
-						w.Errorf("%s: %q does not say %q", c.name, message, word)
+						w.Errorf("%s: %q does not contain %q", c.name, message, word)
 					}
 				}
 				if got.Header["X-Shunt-Account"] != nil || strings.Contains(message, w.Store) {

@@ -14,7 +14,7 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// garbage answers with what is no HTTP, and keeps the connection.
+// garbage responds with something other than HTTP, and keeps the connection.
 func garbage(w http.ResponseWriter, _ *http.Request) {
 	c, _, err := http.NewResponseController(w).Hijack()
 	if err == nil {
@@ -22,59 +22,59 @@ func garbage(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// TestFailoverTable walks the table of 5-failover: a session's account misbehaves once in each way, and the client must
-// be served by whom and when the table says, and the account must rest as long as it says.
+// TestFailoverTable goes through the table of responses: a session's account fails in each way. The client must be served by the
+// account and at the time in the table, and the account must cool down for the time in the table.
 func TestFailoverTable(t *testing.T) {
 	const (
 		same  = "same account"
 		other = "another account"
 	)
 	for _, c := range []struct {
-		name   string
-		model  string
-		faults []sim.Fault // of the session's account, one a call
-		by     string      // who serves the client; empty: the status is relayed
-		status int
-		rests  time.Duration // the account-wide cooldown afterwards
-		fable  time.Duration // the cooldown for Fable requests, where it differs
-		waited time.Duration
+		name     string
+		model    string
+		faults   []sim.Fault // of the session's account, one for each request
+		by       string      // who serves the client; empty: the status is relayed
+		status   int
+		cooldown time.Duration // the account-wide cooldown afterwards
+		fable    time.Duration // the cooldown for Fable requests, where it differs
+		waited   time.Duration
 	}{
 		{name: "2xx", by: same},
 		{name: "Fable week, Fable request", model: simtest.FableModel, faults: simtest.Faults(sim.Rejected(messages.Fable).RetryAfter("90")), by: other, fable: 90 * time.Second},
-		{name: "Fable week, other request", faults: simtest.Faults(sim.Rejected(messages.Fable).RetryAfter("90")), by: other, rests: 90 * time.Second},
-		{name: "5h", faults: simtest.Faults(sim.Rejected(messages.FiveHour).RetryAfter("90")), by: other, rests: 90 * time.Second},
-		{name: "7d, no retry-after", faults: simtest.Faults(sim.Rejected(messages.SevenDay).RetryAfter("")), by: other, rests: 60 * time.Second},
-		{name: "7d, an hour at the most", faults: simtest.Faults(sim.Rejected(messages.SevenDay).RetryAfter("86400")), by: other, rests: time.Hour},
-		{name: "aggregate alone", faults: simtest.Faults(sim.RejectedAggregate().RetryAfter("90")), by: other, rests: 90 * time.Second},
+		{name: "Fable week, other request", faults: simtest.Faults(sim.Rejected(messages.Fable).RetryAfter("90")), by: other, cooldown: 90 * time.Second},
+		{name: "5h", faults: simtest.Faults(sim.Rejected(messages.FiveHour).RetryAfter("90")), by: other, cooldown: 90 * time.Second},
+		{name: "7d, no retry-after", faults: simtest.Faults(sim.Rejected(messages.SevenDay).RetryAfter("")), by: other, cooldown: 60 * time.Second},
+		{name: "7d, an hour at the most", faults: simtest.Faults(sim.Rejected(messages.SevenDay).RetryAfter("86400")), by: other, cooldown: time.Hour},
+		{name: "aggregate alone", faults: simtest.Faults(sim.RejectedAggregate().RetryAfter("90")), by: other, cooldown: 90 * time.Second},
 		{name: "throttle, no retry-after", faults: simtest.Faults(sim.Throttled("")), by: same, waited: time.Second},
 		{name: "throttle, short", faults: simtest.Faults(sim.Throttled("5")), by: same, waited: 5 * time.Second},
-		{name: "throttle twice, second relayed", faults: simtest.Faults(sim.Throttled("2"), sim.Throttled("7")), status: 429, waited: 2 * time.Second, rests: 7 * time.Second},
+		{name: "throttle twice, second relayed", faults: simtest.Faults(sim.Throttled("2"), sim.Throttled("7")), status: 429, waited: 2 * time.Second, cooldown: 7 * time.Second},
 		{name: "throttle twice, second without retry-after", faults: simtest.Faults(sim.Throttled("2"), sim.Throttled("")), status: 429, waited: 2 * time.Second},
-		{name: "throttle, then quota", faults: simtest.Faults(sim.Throttled("2"), sim.Rejected(messages.FiveHour).RetryAfter("90")), by: other, waited: 2 * time.Second, rests: 90 * time.Second},
-		{name: "throttle, long", faults: simtest.Faults(sim.Throttled("6")), by: other, rests: 6 * time.Second},
-		{name: "throttle, very long", faults: simtest.Faults(sim.Throttled("9999")), by: other, rests: 300 * time.Second},
+		{name: "throttle, then quota", faults: simtest.Faults(sim.Throttled("2"), sim.Rejected(messages.FiveHour).RetryAfter("90")), by: other, waited: 2 * time.Second, cooldown: 90 * time.Second},
+		{name: "throttle, long", faults: simtest.Faults(sim.Throttled("6")), by: other, cooldown: 6 * time.Second},
+		{name: "throttle, very long", faults: simtest.Faults(sim.Throttled("9999")), by: other, cooldown: 300 * time.Second},
 		{name: "401 once", faults: simtest.Faults(sim.Unauthorized()), by: same},
-		{name: "401 twice", faults: simtest.Faults(sim.Unauthorized(), sim.Unauthorized()), by: other, rests: 300 * time.Second},
-		{name: "401, then throttle", faults: simtest.Faults(sim.Unauthorized(), sim.Throttled("2")), by: other, rests: 2 * time.Second},
-		{name: "529", faults: simtest.Faults(sim.Overloaded()), by: other, rests: 5 * time.Second},
-		{name: "500", faults: simtest.Faults(sim.ServerError(500)), by: other, rests: 30 * time.Second},
-		{name: "503", faults: simtest.Faults(sim.ServerError(503)), by: other, rests: 30 * time.Second},
-		{name: "403 of the credential", faults: simtest.Faults(sim.CredentialForbidden()), by: other, rests: 300 * time.Second},
-		{name: "403 of the credential, compressed", faults: simtest.Faults(sim.CredentialForbidden().Encoded("zstd")), by: other, rests: 300 * time.Second},
+		{name: "401 twice", faults: simtest.Faults(sim.Unauthorized(), sim.Unauthorized()), by: other, cooldown: 300 * time.Second},
+		{name: "401, then throttle", faults: simtest.Faults(sim.Unauthorized(), sim.Throttled("2")), by: other, cooldown: 2 * time.Second},
+		{name: "529", faults: simtest.Faults(sim.Overloaded()), by: other, cooldown: 5 * time.Second},
+		{name: "500", faults: simtest.Faults(sim.ServerError(500)), by: other, cooldown: 30 * time.Second},
+		{name: "503", faults: simtest.Faults(sim.ServerError(503)), by: other, cooldown: 30 * time.Second},
+		{name: "403 of the credential", faults: simtest.Faults(sim.CredentialForbidden()), by: other, cooldown: 300 * time.Second},
+		{name: "403 of the credential, compressed", faults: simtest.Faults(sim.CredentialForbidden().Encoded("zstd")), by: other, cooldown: 300 * time.Second},
 		{name: "403 of the model", faults: simtest.Faults(sim.ModelForbidden()), status: 403},
 		{name: "reset once", faults: simtest.Faults(sim.ResetConnection()), by: same},
-		{name: "reset twice", faults: simtest.Faults(sim.ResetConnection(), sim.ResetConnection()), by: other, rests: 30 * time.Second},
-		{name: "an answer that is none", faults: simtest.Faults(sim.Respond(garbage)), by: other, rests: 30 * time.Second},
-		{name: "401, then reset", faults: simtest.Faults(sim.Unauthorized(), sim.ResetConnection()), by: other, rests: 30 * time.Second},
-		{name: "throttle, then reset", faults: simtest.Faults(sim.Throttled("2"), sim.ResetConnection()), by: other, waited: 2 * time.Second, rests: 30 * time.Second},
+		{name: "reset twice", faults: simtest.Faults(sim.ResetConnection(), sim.ResetConnection()), by: other, cooldown: 30 * time.Second},
+		{name: "not HTTP", faults: simtest.Faults(sim.Respond(garbage)), by: other, cooldown: 30 * time.Second},
+		{name: "401, then reset", faults: simtest.Faults(sim.Unauthorized(), sim.ResetConnection()), by: other, cooldown: 30 * time.Second},
+		{name: "throttle, then reset", faults: simtest.Faults(sim.Throttled("2"), sim.ResetConnection()), by: other, waited: 2 * time.Second, cooldown: 30 * time.Second},
 		{name: "no headers in time", faults: simtest.Faults(sim.Hang()), status: 504, waited: 120 * time.Second},
 		{name: "redirect", faults: simtest.Faults(sim.Redirect("http://127.0.0.1:9/")), status: 307},
 		{name: "400", faults: simtest.Faults(sim.Failure(400, messages.TypeInvalidRequest, "prompt is too long")), status: 400},
 		{name: "404", faults: simtest.Faults(sim.Failure(404, messages.TypeNotFound, "model: x")), status: 404},
 		{name: "413", faults: simtest.Faults(sim.Failure(413, messages.TypeTooLarge, "too large")), status: 413},
 		{name: "422", faults: simtest.Faults(sim.Failure(422, messages.TypeInvalidRequest, "no")), status: 422},
-		{name: "FO-11: overloaded stream", faults: simtest.Faults(sim.ErrorStream(messages.TypeOverloaded)), by: other, rests: 5 * time.Second},
-		{name: "FO-11: api error stream", faults: simtest.Faults(sim.ErrorStream(messages.TypeAPI)), by: other, rests: 30 * time.Second},
+		{name: "FO-11: overloaded stream", faults: simtest.Faults(sim.ErrorStream(messages.TypeOverloaded)), by: other, cooldown: 5 * time.Second},
+		{name: "FO-11: api error stream", faults: simtest.Faults(sim.ErrorStream(messages.TypeAPI)), by: other, cooldown: 30 * time.Second},
 		{name: "FO-11: rate limit stream", faults: simtest.Faults(sim.ErrorStream(messages.TypeRateLimit)), by: same, waited: time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -120,19 +120,19 @@ func TestFailoverTable(t *testing.T) {
 					t.Errorf("took %v, want %v", r.Took, c.waited)
 				}
 				s := w.State(home)
-				if s.Cooldown != c.rests {
-					t.Errorf("rests %v, want %v", s.Cooldown, c.rests)
+				if s.Cooldown != c.cooldown {
+					t.Errorf("cools down for %v, want %v", s.Cooldown, c.cooldown)
 				}
-				if want := max(c.fable, c.rests); s.In(claude.FableScope).Cooldown != want {
-					t.Errorf("rests %v for Fable, want %v", s.In(claude.FableScope).Cooldown, want)
+				if want := max(c.fable, c.cooldown); s.In(claude.FableScope).Cooldown != want {
+					t.Errorf("cools down for %v for Fable, want %v", s.In(claude.FableScope).Cooldown, want)
 				}
 			})
 		})
 	}
 }
 
-// FO-8: when every account has failed, the client gets the last real answer as it was, under nobody's name.
-func TestExhaustedPoolRelaysTheLastAnswer(t *testing.T) {
+// FO-8: when every account has failed, the client gets the last real response, without the name of an account.
+func TestExhaustedPoolRelaysTheLastResponse(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(), func(w *world) {
 		w.Provider.Inject("", sim.ServerError(500))
 		before := w.Seen()
@@ -152,7 +152,7 @@ func TestExhaustedPoolRelaysTheLastAnswer(t *testing.T) {
 	})
 }
 
-// FO-8: without any response, the failure is shunt's own and says how many accounts were tried.
+// FO-8: without any response, the failure is shunt's own and contains the number of accounts tried.
 func TestExhaustedPoolWithoutAResponse(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(), func(w *world) {
 		w.Provider.Inject("", sim.ResetConnection())
@@ -163,7 +163,7 @@ func TestExhaustedPoolWithoutAResponse(t *testing.T) {
 	})
 }
 
-// FO-11: when every stream begins with a refusal, the last one is relayed as it came.
+// FO-11: when every stream begins with a refusal, the last one is relayed unchanged.
 func TestExhaustedPoolOfErrorStreams(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 		w.Provider.Inject("", sim.ErrorStream(messages.TypeOverloaded))
@@ -174,7 +174,7 @@ func TestExhaustedPoolOfErrorStreams(t *testing.T) {
 	})
 }
 
-// FO-0b: a host that cannot be reached is not every account's fault: two are enough to know.
+// FO-0b: a host that cannot be reached is not every account's fault: a request tries only two.
 func TestHostDown(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(5)}, poolOf(), func(w *world) {
 		w.MustServe("s", simtest.PlainModel)
@@ -194,17 +194,17 @@ func TestHostDown(t *testing.T) {
 			if s.Cooldown > 0 {
 				cooled++
 				if s.Cooldown > 5*time.Second {
-					t.Errorf("%s rests %v", s.Name, s.Cooldown)
+					t.Errorf("%s cools down for %v", s.Name, s.Cooldown)
 				}
 			}
 		}
 		if cooled != 2 {
-			t.Errorf("%d accounts rest", cooled)
+			t.Errorf("%d accounts cool down", cooled)
 		}
 	})
 }
 
-// FO-0: the resend after a broken connection goes over a new one.
+// FO-0: the resend after a failed connection uses a new one.
 func TestResendDialsAnew(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		w.MustServe("s", simtest.PlainModel)
@@ -221,7 +221,7 @@ func TestResendDialsAnew(t *testing.T) {
 	})
 }
 
-// The table, last row of the throttles: a long throttle detours one request and moves no session.
+// The table, last row of the throttles: after a long throttle, one request takes a detour and no session moves.
 func TestLongThrottleIsADetour(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 		home := w.MustServe("s", simtest.PlainModel)
@@ -242,8 +242,8 @@ func TestLongThrottleIsADetour(t *testing.T) {
 	})
 }
 
-// The same: where there too is a throttle, it is relayed; where no other account is available, the wait is waited out if
-// it is bearable, and relayed at once if not.
+// The same: a throttle on the detour is relayed. If no other account is available, the request waits unless that is too long,
+// in which case the throttle is relayed at once.
 func TestLongThrottleWithoutAWayOut(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 		home := w.MustServe("s", simtest.PlainModel)
@@ -254,7 +254,7 @@ func TestLongThrottleWithoutAWayOut(t *testing.T) {
 		}
 		for _, s := range w.Tested.Pool("anthropic") {
 			if s.Cooldown != 30*time.Second {
-				t.Errorf("%s rests %v", s.Name, s.Cooldown)
+				t.Errorf("%s cools down for %v", s.Name, s.Cooldown)
 			}
 		}
 	})
@@ -272,7 +272,7 @@ func TestLongThrottleWithoutAWayOut(t *testing.T) {
 	}
 }
 
-// A 401 without a way to refresh rests the account at once.
+// An account that cannot be refreshed cools down after its first 401.
 func TestUnauthorizedSetupToken(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 		for _, name := range []string{"a", "b"} {
@@ -284,7 +284,7 @@ func TestUnauthorizedSetupToken(t *testing.T) {
 		before := w.Seen()
 		r := w.Request("s", simtest.PlainModel, true)
 		if r.Status != 200 || r.Account == home || len(w.Calls(before)) != 2 || w.State(home).Cooldown != 300*time.Second {
-			t.Errorf("%d by %q, calls %v, rests %v", r.Status, r.Account, w.Calls(before), w.State(home).Cooldown)
+			t.Errorf("%d by %q, calls %v, cools down for %v", r.Status, r.Account, w.Calls(before), w.State(home).Cooldown)
 		}
 	}, watchStore)
 }

@@ -14,12 +14,12 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// hangUp has the provider say something that is not a whole head and then close the connection.
-func hangUp(said string) sim.Fault {
+// hangUp sends something that is not a complete head and then closes the connection.
+func hangUp(sent string) sim.Fault {
 	return sim.Respond(func(w http.ResponseWriter, _ *http.Request) {
 		c, _, err := http.NewResponseController(w).Hijack()
 		if err == nil {
-			io.WriteString(c, said)
+			io.WriteString(c, sent)
 			c.Close()
 		}
 	})
@@ -68,7 +68,7 @@ func TestSingleRequestThatMayBeRunning(t *testing.T) {
 	}
 }
 
-// FO-0c: one bad request does not empty a pool, and does not make the sessions pile up.
+// FO-0c: one bad request does not empty a pool, and its sessions do not all land on one account.
 func TestOneBadRequest(t *testing.T) {
 	for name, fault := range map[string]sim.Fault{
 		"reset": sim.ResetConnection(), "500": sim.ServerError(500), "half a head": hangUp("HTTP/1.1 200 OK\r\n"),
@@ -81,7 +81,7 @@ func TestOneBadRequest(t *testing.T) {
 					homes[s] = w.MustServe(s, simtest.PlainModel)
 				}
 				w.Provider.Inject("", fault.Model("poison"))
-				for range 5 { // its client tries again, and again
+				for range 5 { // its client retries
 					before := w.Seen()
 					w.Request("bad", "claude-poison", true)
 					accounts := w.Calls(before)
@@ -106,7 +106,7 @@ func TestOneBadRequest(t *testing.T) {
 
 // FO-0c: an account that alone fails a request cools down for 30 s, and so does one that fails two in a row; where a second
 // account fails the same request, it is 2 s for both.
-func TestWhoIsAtFault(t *testing.T) {
+func TestCooldownAfterAFault(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(), func(w *world) {
 		w.Provider.Inject("a", sim.ServerError(500).Times(1))
 		w.Request("", simtest.PlainModel, true)
@@ -129,7 +129,7 @@ func TestWhoIsAtFault(t *testing.T) {
 	})
 }
 
-// The table: a 401 about the request gets one other account, and costs no account anything.
+// The table: after a 401 about the request, one other account is tried, and none cools down.
 func TestUnauthorizedRequest(t *testing.T) {
 	refused := sim.Failure(http.StatusUnauthorized, messages.TypeInvalidRequest, "this beta needs another plan")
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(4)}, poolOf(), func(w *world) {
@@ -154,7 +154,7 @@ func TestUnauthorizedRequest(t *testing.T) {
 	})
 }
 
-// The table: a page of the provider's front is not shown to a client.
+// The table: a client never gets a page of the provider's front proxy.
 func TestChallengePage(t *testing.T) {
 	page := func(status int, header, value string) sim.Fault {
 		return sim.Respond(func(w http.ResponseWriter, _ *http.Request) {

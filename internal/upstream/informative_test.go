@@ -25,7 +25,7 @@ func TestMostInformativeResponse(t *testing.T) {
 		a, b, c    []sim.Fault
 		status     int
 		retryAfter string
-		says       string
+		text       string
 	}{
 		{"quota, then 401", quota("1800"), simtest.Faults(sim.Unauthorized()), simtest.Faults(sim.Unauthorized()), 429, "1800", "rate_limit_error"},
 		{"quota, then 403", quota("1800"), simtest.Faults(requestRefused), simtest.Faults(requestRefused), 429, "1800", "rate_limit_error"},
@@ -45,7 +45,7 @@ func TestMostInformativeResponse(t *testing.T) {
 					}
 				}
 				r := w.Request("", simtest.PlainModel, true) // the first account's turn
-				if r.Status != c.status || r.Header.Get("Retry-After") != c.retryAfter || !strings.Contains(r.Body, c.says) || r.Account != "" {
+				if r.Status != c.status || r.Header.Get("Retry-After") != c.retryAfter || !strings.Contains(r.Body, c.text) || r.Account != "" {
 					w.Errorf("%d by %q, retry-after %q: %s", r.Status, r.Account, r.Header.Get("Retry-After"), r.Body)
 				}
 				w.Want("is final", r.Header.Get("X-Should-Retry") == "false", c.status == 502)
@@ -54,7 +54,7 @@ func TestMostInformativeResponse(t *testing.T) {
 	}
 }
 
-// FO-8b: the sentence names the command that helps, and no path.
+// FO-8b: the message names the command that helps, and no path.
 func TestRefusedCredentialsOfOtherSources(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "credentials.json")
 	for _, c := range []struct {
@@ -77,8 +77,8 @@ func TestRefusedCredentialsOfOtherSources(t *testing.T) {
 	}
 }
 
-// FO-8c: the 429 of an exhausted pool says so in a header, and retry-after is at least the time until an account is back.
-func TestExhaustedPoolSaysWhen(t *testing.T) {
+// FO-8c: the 429 of an exhausted pool has a header for that, and its retry-after is at least the time until an account is back.
+func TestRetryAfterOfAnExhaustedPool(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 		w.Provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter("900"))
 		w.Provider.Inject("b", sim.Rejected(messages.FiveHour).RetryAfter("1800"))
@@ -88,7 +88,7 @@ func TestExhaustedPoolSaysWhen(t *testing.T) {
 		w.Want("retry-after", r.Header.Get("Retry-After"), "900")
 		w.Want("body", strings.Contains(r.Body, `"rate_limit_error"`), true)
 
-		// What the upstream says now is less than what is known of the accounts.
+		// The upstream's retry-after is now shorter than the cooldowns of the accounts.
 		w.Provider.Clear("a")
 		w.Provider.Clear("b")
 		w.Provider.Inject("", sim.Rejected(messages.FiveHour).RetryAfter("5"))
@@ -96,7 +96,7 @@ func TestExhaustedPoolSaysWhen(t *testing.T) {
 		r = w.Request("", simtest.PlainModel, true)
 		w.Want("retry-after, later", r.Header.Get("Retry-After"), "800")
 
-		// A pool that is not exhausted does not say that it is.
+		// A pool that is not exhausted does not send the header.
 		w.Provider.Clear("")
 		time.Sleep(time.Hour)
 		w.Provider.Inject("", sim.Failure(400, messages.TypeInvalidRequest, "no"))
@@ -104,7 +104,7 @@ func TestExhaustedPoolSaysWhen(t *testing.T) {
 	})
 }
 
-// CHN-2: of several upstreams out of quota, the client gets the 429 of the one that recovers soonest.
+// CHN-2: of several upstreams without quota, the client gets the 429 of the one that recovers soonest.
 func TestChainRelaysTheSoonestRecovery(t *testing.T) {
 	for first, second := range map[string]string{"600": "9000", "9000": "600"} {
 		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, chainOf(poolAt(simtest.ProviderURL, "a"), poolAt(simtest.ProviderURL, "b")), func(w *world) {
@@ -117,7 +117,7 @@ func TestChainRelaysTheSoonestRecovery(t *testing.T) {
 	}
 }
 
-// ERR-2b, FO-15: while the accounts cool down, too, a pool out of quota says so, however many broken logins it has.
+// ERR-2b, FO-15: while accounts cool down, too, a pool without quota responds with 429, however many of its logins do not work.
 func TestOutOfQuotaBesideBrokenLogins(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(4)}, poolOf(), func(w *world) {
 		for _, name := range []string{"a", "b", "c"} {
@@ -131,7 +131,7 @@ func TestOutOfQuotaBesideBrokenLogins(t *testing.T) {
 	})
 }
 
-// FO-8: a kept response whose body did not come whole ends for the client as one that was cut.
+// FO-8: a kept response with an incomplete body is truncated for the client.
 func TestKeptResponseThatStalls(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		w.Provider.Inject("a", sim.Respond(func(rw http.ResponseWriter, r *http.Request) {

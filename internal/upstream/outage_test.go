@@ -26,8 +26,8 @@ func (w *world) together(n int) []simtest.Reply {
 	return replies
 }
 
-// TOK-9: a provider that refuses every token does not get a storm of refreshes: one for each identity within ten minutes,
-// however many requests come, also where an account is listed twice. What follows its recovery is as before.
+// TOK-9: a provider that refuses every token receives one refresh for each identity within ten minutes, however many
+// requests there are, even if an account is listed twice. After its recovery, all is as before.
 func TestUnauthorizedOutage(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "copy.json")
 	for name, setup := range map[string]setup{
@@ -72,8 +72,8 @@ func TestUnauthorizedOutage(t *testing.T) {
 	}
 }
 
-// TOK-1b: a request whose token has not expired waits a second for a refresh, which continues: for a slow token endpoint, and
-// for a lock that another process holds.
+// TOK-1b: a request whose token has not expired waits a second for a refresh, which then continues: if the token endpoint is
+// slow, and if another process has the lock.
 func TestUnexpiredTokenHardlyWaits(t *testing.T) {
 	var unlock func()
 	for name, prepare := range map[string]func(w *world){

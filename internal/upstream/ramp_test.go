@@ -10,49 +10,49 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// inHand is how many requests each account has in hand, and how many at once it would take.
-func (w *world) inHand(what string, inFlight, allowance int) {
+// wantInFlight reports an error unless each account has so many requests in flight, and may have so many.
+func (w *world) wantInFlight(what string, inFlight, allowance int) {
 	w.Helper()
 	synctest.Wait()
 	for _, s := range w.Tested.Pool("anthropic") {
 		if s.InFlight != inFlight || s.Allowance != allowance {
-			w.Errorf("%s: %s has %d in hand of %d, want %d of %d", what, s.Name, s.InFlight, s.Allowance, inFlight, allowance)
+			w.Errorf("%s: %s has %d of %d requests in flight, want %d of %d", what, s.Name, s.InFlight, s.Allowance, inFlight, allowance)
 		}
 	}
 }
 
-// RMP-1, RMP-3: a slot is held from the choice to the last byte of a stream, the allowance grows with the headers, and
-// the client's leaving ends both.
+// RMP-1, RMP-3: a request has a slot from the choice of the account to the last byte of the stream, the allowance grows with
+// the headers, and both end when the client leaves.
 func TestSlotOfAStream(t *testing.T) {
 	config := sim.Config{Accounts: simtest.Accounts(1), Output: sim.Range{Min: 40, Max: 40}, Pace: sim.Pace{FirstByte: 10 * time.Second, Delta: 2 * time.Second}}
 	inWorld(t, config, poolOf().ramp(3), func(w *world) {
-		answered := w.Begin(w.Context(), "", simtest.PlainModel)
+		done := w.Begin(w.Context(), "", simtest.PlainModel)
 		time.Sleep(5 * time.Second)
-		w.inHand("no headers yet", 1, 3)
+		w.wantInFlight("no headers yet", 1, 3)
 		time.Sleep(10 * time.Second)
-		w.inHand("in the middle of the stream", 1, 6)
-		<-answered
-		w.inHand("at its end", 0, 6)
+		w.wantInFlight("in the middle of the stream", 1, 6)
+		<-done
+		w.wantInFlight("at its end", 0, 6)
 
 		ctx, leave := context.WithCancel(w.Context())
-		answered = w.Begin(ctx, "", simtest.PlainModel)
+		done = w.Begin(ctx, "", simtest.PlainModel)
 		time.Sleep(15 * time.Second)
-		w.inHand("in the middle of another", 1, 12)
+		w.wantInFlight("in the middle of another", 1, 12)
 		leave()
-		<-answered
-		w.inHand("the client has left", 0, 12)
+		<-done
+		w.wantInFlight("the client has left", 0, 12)
 
 		ctx, leave = context.WithCancel(w.Context())
-		answered = w.Begin(ctx, "", simtest.PlainModel)
+		done = w.Begin(ctx, "", simtest.PlainModel)
 		time.Sleep(5 * time.Second)
 		leave()
-		<-answered
-		w.inHand("the client has left before the headers", 0, 12)
+		<-done
+		w.wantInFlight("the client has left before the headers", 0, 12)
 	})
 }
 
-// RMP-1, RMP-3: what else becomes of a request gives the slot back too; a relayed refusal is no success.
-func TestSlotsAreGivenBack(t *testing.T) {
+// RMP-1, RMP-3: every end of a request releases its slot; a relayed refusal is not a success.
+func TestSlotsAreReleased(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault     sim.Fault
 		allowance int // afterwards
@@ -66,18 +66,18 @@ func TestSlotsAreGivenBack(t *testing.T) {
 		"a throttle, long":     {sim.Throttled("50").Times(1), 4},
 		"a throttle, too long": {sim.Throttled("90").Times(1), 2},
 		"an error stream":      {sim.ErrorStream("overloaded_error").Times(1), 2},
-		"a cut stream":         {sim.Abort(3).Times(1), 4},
+		"a truncated stream":   {sim.Abort(3).Times(1), 4},
 	} {
 		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf().ramp(2), func(w *world) {
 			w.Provider.Inject("", c.fault)
 			w.Request("", simtest.PlainModel, true)
-			w.inHand(name, 0, c.allowance)
+			w.wantInFlight(name, 0, c.allowance)
 		})
 	}
 }
 
-// RMP-2, SEL-30: a session whose account takes no more for the moment is served by another, once, and does not move. When no
-// account takes more, its request waits for a slot.
+// RMP-2, SEL-30: a session whose account has no free slot is served by another, once, and does not move. When no account
+// has one, its request waits for a slot.
 func TestRampSendsOnADetour(t *testing.T) {
 	config := sim.Config{Accounts: simtest.Accounts(2), Pace: sim.Pace{FirstByte: 5 * time.Second}}
 	inWorld(t, config, poolOf().ramp(1), func(w *world) {

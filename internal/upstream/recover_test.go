@@ -11,7 +11,7 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// orphan leaves a login beside a store entry as a process does that is killed before its rename.
+// orphan leaves a login beside a store entry, as a process does that is killed before its rename.
 func (w *world) orphan(account string, credentials []byte) (path string) {
 	w.Helper()
 	path = filepath.Join(w.Store, "."+account+".json123456")
@@ -46,7 +46,7 @@ func TestRecoveredLoginEndsCooldown(t *testing.T) {
 		before := len(w.Refreshes())
 		w.Provider.Inject("a", sim.Unauthorized())
 		w.Want("status", w.Request("", simtest.PlainModel, true).Status, http.StatusBadGateway)
-		w.Want("rests", w.State("a").Cooldown, 300*time.Second)
+		w.Want("cools down", w.State("a").Cooldown, 300*time.Second)
 		w.Want("refreshes", len(w.Refreshes()), before+1)
 		w.Provider.Clear("a")
 		time.Sleep(time.Minute)

@@ -20,8 +20,8 @@ import (
 const idleEvent = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":" +
 	"\"the upstream sent nothing for 300 seconds: the response is incomplete, and the request can be sent again\"}}\n\n"
 
-// WIRE-12b, FO-9: an upstream that falls silent does not hang its client: after upstream_idle_ms the response ends as a
-// truncated one, whatever its kind, and is counted and logged as one. It costs the account nothing and is not sent again.
+// WIRE-12b, FO-9: after upstream_idle_ms without a byte from the upstream, the response ends as a truncated one, whatever its
+// kind, and is recorded and logged as one. It does not affect the account and is not sent again.
 func TestUpstreamThatFallsSilent(t *testing.T) {
 	silent := func(kind, coding, sent string) sim.Fault {
 		return sim.Respond(func(rw http.ResponseWriter, r *http.Request) {
@@ -83,7 +83,7 @@ func TestUpstreamThatFallsSilent(t *testing.T) {
 								w.Errorf("calls %v", calls)
 							}
 							if !strings.Contains(w.Log.String(), " end=cut cut_cause=upstream_idle ") {
-								w.Error("the log does not say so")
+								w.Error("the log does not contain it")
 							}
 							w.Want("the upstream's side", w.Provider.Requests()[0].Outcome, sim.Canceled)
 						})
@@ -94,7 +94,7 @@ func TestUpstreamThatFallsSilent(t *testing.T) {
 	}
 }
 
-// FO-11: pings of the upstream's before its first event reach the client as soon as the hold is over.
+// FO-11: the upstream's pings before its first event reach the client as soon as the hold is over.
 func TestPingsOfASlowUpstream(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		steps := []any{": hello\n\n" + simtest.PingEvent}
@@ -120,8 +120,8 @@ func TestPingsOfASlowUpstream(t *testing.T) {
 	})
 }
 
-// OBS-1, FO-11: a refusal that is relayed because every account ends like this keeps the results of its calls; a client that leaves
-// once it has read the error has not aborted anything.
+// OBS-1, FO-11: a refusal that is relayed because every account failed keeps the results of its calls; a client that leaves
+// after it has read the error did not abort the response.
 func TestErrorEventThatIsRelayedLast(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		w.Provider.Inject("a", sim.ErrorStream(messages.TypeOverloaded).Times(1))

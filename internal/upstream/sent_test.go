@@ -15,9 +15,9 @@ import (
 
 const ownUUID = "11111111-2222-4333-8444-555555555555"
 
-// WIRE-1, WIRE-3: of a client's header the provider sees all that is meant for it, the account's token in the place of the
-// client's own, and nothing that the client did not send.
-func TestHeadersThatTheProviderSees(t *testing.T) {
+// WIRE-1, WIRE-3: the provider receives every header of the client's that is meant for it, the account's token in place of the
+// client's, and nothing that the client did not send.
+func TestHeadersThatTheProviderReceives(t *testing.T) {
 	claudeCode := http.Header{
 		"Accept": {"application/json"}, "Accept-Encoding": {"gzip, deflate, br, zstd"}, "Accept-Language": {"*"},
 		"Anthropic-Beta": {"claude-code-20250219,interleaved-thinking-2025-05-14"}, "Anthropic-Version": {"2023-06-01"},
@@ -75,8 +75,8 @@ func TestHeadersThatTheProviderSees(t *testing.T) {
 	}
 }
 
-// WIRE-5, WIRE-6, RTE-3: bodies go out byte for byte, but for the model's mark and the account's UUID.
-func TestBodiesThatTheProviderSees(t *testing.T) {
+// WIRE-5, WIRE-6, RTE-3: bodies are sent byte for byte, except for the model's mark and the account's UUID.
+func TestBodiesThatTheProviderReceives(t *testing.T) {
 	const uuid = `\"` + ownUUID + `\"`
 	for _, c := range []struct{ name, sent, want string }{
 		{"compact", `{"model":"claude-x","stream":false}`, ""},
@@ -139,7 +139,7 @@ func TestBodiesThatTheProviderSees(t *testing.T) {
 	}
 }
 
-// WIRE-6: an account without a known UUID leaves the client's alone.
+// WIRE-6: an account without a known UUID leaves the client's unchanged.
 func TestNoUUIDNoSplice(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		w.MustServe("s", simtest.PlainModel)
@@ -150,7 +150,7 @@ func TestNoUUIDNoSplice(t *testing.T) {
 }
 
 // FO-7, WIRE-6: every attempt sends the client's bytes with the UUID of its own account.
-func TestEveryAttemptBearsItsOwnUUID(t *testing.T) {
+func TestEveryAttemptHasItsOwnUUID(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(known("a", "uuid-a"), known("b", "uuid-b")), func(w *world) {
 		home := w.MustServe("s", simtest.PlainModel)
 		w.Provider.Inject(home, sim.ResetConnection().Times(2))
@@ -158,7 +158,7 @@ func TestEveryAttemptBearsItsOwnUUID(t *testing.T) {
 		if r := w.Request("s", simtest.PlainModel, true); r.Status != 200 || r.Account == home {
 			w.Fatalf("%d by %s", r.Status, r.Account)
 		}
-		synctest.Wait() // the provider notes a request that it reset after its connection has ended
+		synctest.Wait() // the provider records a request that it reset when the connection has ended
 		requests := w.Provider.Requests()[before:]
 		if len(requests) != 3 {
 			w.Fatalf("%d requests", len(requests))

@@ -18,7 +18,7 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// SEL-2: without a session, or with a blank one, accounts take turns; requests of sessions and second attempts take none.
+// SEL-2: without a session, or with a blank one, accounts take turns; requests of sessions and second attempts take no turn.
 func TestTurns(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(named("a"), disabled("b"), named("c")), func(w *world) {
 		var got []string
@@ -41,9 +41,9 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// SEL-3, SEL-6, SEL-2b, SEL-30: a session leaves its account before the wall, without any failure, stays where it went
-// although others would come first by now, and goes home when the window has reset.
-func TestSessionLeavesBeforeTheWall(t *testing.T) {
+// SEL-3, SEL-6, SEL-2b, SEL-30: a session leaves its account before its quota is used up, without any failure, stays where it
+// went although others would come first by now, and returns when the window has reset.
+func TestSessionLeavesBeforeTheQuotaIsUsedUp(t *testing.T) {
 	soon := sim.Window{ResetIn: 30 * time.Minute}
 	accounts := []sim.Account{{Name: "a", FiveHour: soon}, {Name: "b"}, {Name: "c"}}
 	inWorld(t, sim.Config{Accounts: accounts}, poolOf(), func(w *world) {
@@ -55,10 +55,10 @@ func TestSessionLeavesBeforeTheWall(t *testing.T) {
 			}
 		}
 		w.Provider.Fill("a", messages.FiveHour, 0.98)
-		w.MustServe(session, simtest.PlainModel) // its answer says so
+		w.MustServe(session, simtest.PlainModel) // whose response reports it
 		refuge := w.MustServe(session, simtest.PlainModel)
 		if refuge == "a" {
-			w.Fatal("it stayed at the wall")
+			w.Fatal("it stayed")
 		}
 		r := w.Last()
 		if diff := cmp.Diff(&observe.Move{From: "a", To: refuge, Reason: "near_quota"}, r.Move); diff != "" || r.Attempts != 1 || r.Why != "near_quota" {
@@ -84,15 +84,15 @@ func TestSessionLeavesBeforeTheWall(t *testing.T) {
 		}
 		for _, r := range w.Provider.Requests() {
 			if r.Status != 200 {
-				w.Errorf("a request was answered with %d", r.Status)
+				w.Errorf("a response has status %d", r.Status)
 			}
 		}
 	})
 }
 
-// SEL-10, SEL-11: when everyone is near the wall, everyone still serves. FO-15: when everyone is cooled, the session's own
-// account is tried first, then the one that recovers first, and no other.
-func TestEverybodyNearOrCooled(t *testing.T) {
+// SEL-10, SEL-11: when all accounts are near their quota, all still serve. FO-15: when all cool down, the session's own account
+// is tried first, then the one that recovers first, and no other.
+func TestAllNearOrCooled(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(), func(w *world) {
 		for i, name := range w.Provider.Accounts() {
 			w.Provider.Fill(name, messages.SevenDay, 0.981+float64(i)/1000)
@@ -103,7 +103,7 @@ func TestEverybodyNearOrCooled(t *testing.T) {
 			served[w.MustServe(fmt.Sprint("s", i), simtest.PlainModel)]++
 		}
 		if len(served) != 3 {
-			w.Errorf("sessions of a pool at the wall pile up: %v", served)
+			w.Errorf("sessions of a pool near its quota all land on one account: %v", served)
 		}
 	})
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(), func(w *world) {
@@ -118,12 +118,12 @@ func TestEverybodyNearOrCooled(t *testing.T) {
 		if home := w.Home("s"); home == "b" {
 			w.Fatal("the session's own recovers first")
 		} else if calls := w.Calls(before); !slices.Equal(calls, []string{home, "b"}) {
-			w.Errorf("asked in the order %v", calls)
+			w.Errorf("requests to %v", calls)
 		}
 	})
 }
 
-// RTE-4: count_tokens goes through the same pool: to the session's account, and on to the next when that fails.
+// RTE-4: count_tokens goes through the same pool: to the session's account, and to the next if that fails.
 func TestCountTokens(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(), func(w *world) {
 		header := simtest.With(simtest.Minimal, "X-Claude-Code-Session-Id", "s")
@@ -137,7 +137,7 @@ func TestCountTokens(t *testing.T) {
 		w.Provider.Inject(home, sim.Rejected(messages.FiveHour).Times(1))
 		got := w.Send(sim.CountTokensPath, header, simtest.Body(simtest.PlainModel, false))
 		if other := got.Header.Get("X-Shunt-Account"); got.Status != 200 || other == home || w.State(home).Cooldown != 0 {
-			w.Errorf("%d by %s, home rests %v", got.Status, other, w.State(home).Cooldown)
+			w.Errorf("%d by %s, home cools down for %v", got.Status, other, w.State(home).Cooldown)
 		}
 		if r := w.Last(); r.Path != sim.CountTokensPath || r.Attempts != 2 {
 			w.Errorf("record %+v", r)
@@ -145,7 +145,7 @@ func TestCountTokens(t *testing.T) {
 	})
 }
 
-// SEL-30: every reason for a move is told once, by name; requests of one session side by side tell it once.
+// SEL-30: every move is logged once, with its reason, even if several requests of the session are in flight.
 func TestMovesAreLogged(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
 		session := w.SessionAt("a")
@@ -154,7 +154,7 @@ func TestMovesAreLogged(t *testing.T) {
 		time.Sleep(40 * time.Second)
 		w.MustServe(session, simtest.PlainModel) // returned
 		w.Provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter("60").Times(1))
-		w.MustServe(w.OtherSession(session, "a"), simtest.PlainModel) // somebody else finds out
+		w.MustServe(w.OtherSession(session, "a"), simtest.PlainModel) // another session is rejected
 		before := len(w.Moves())
 
 		w.Provider.Inject("b", sim.SlowHeaders(5*time.Second).Times(3))
@@ -184,14 +184,14 @@ func TestNearTheFableWeek(t *testing.T) {
 		w.Provider.Fill(home, messages.Fable, 0.985)
 		w.MustServe("s", simtest.FableModel)
 		if got := w.MustServe("s", simtest.FableModel); got == home {
-			w.Error("Fable stayed at its wall")
+			w.Error("Fable stayed")
 		}
 		if got := w.MustServe("s", simtest.PlainModel); got != home {
-			w.Error("another model left for Fable's sake")
+			w.Error("another model left as well")
 		}
 		for _, r := range w.Provider.Requests() {
 			if r.Status != 200 {
-				w.Errorf("a request was answered with %d", r.Status)
+				w.Errorf("a response has status %d", r.Status)
 			}
 		}
 	})

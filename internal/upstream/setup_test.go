@@ -16,7 +16,7 @@ import (
 
 // setup describes the upstreams of a world. A changed one is a copy.
 type setup struct {
-	chain  []target // a chain of one is no chain
+	chain  []target // a single target is not a chain
 	times  upstream.Times
 	policy pool.Policy
 	routes map[string]int // models that one upstream of the chain serves alone

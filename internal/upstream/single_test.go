@@ -18,7 +18,7 @@ import (
 )
 
 // WIRE-2, WIRE-3, CHN-4: a configured key takes the place of the client's credentials, in the header that is configured;
-// passthrough leaves them as they are. Nothing else is added, changed or asked for.
+// passthrough leaves them as they are. Nothing else is added or changed.
 func TestSingleCredentials(t *testing.T) {
 	client := http.Header{
 		"Authorization": {"Bearer paid-key"}, "Anthropic-Version": {"2023-06-01"}, "Anthropic-Beta": {"a,b"}, "Accept-Encoding": {"gzip, br"},
@@ -70,7 +70,7 @@ func TestSingleCredentials(t *testing.T) {
 	}
 }
 
-// A single credential with a wrong key, or none: the provider's own 401 is the answer.
+// With a wrong credential, or none, the client gets the provider's own 401.
 func TestPassthroughWithoutACredential(t *testing.T) {
 	inWorld(t, paid, singleOf(passthrough), func(w *world) {
 		for _, header := range []http.Header{simtest.Minimal, simtest.With(simtest.Minimal, "Authorization", "Bearer wrong")} {
@@ -94,7 +94,7 @@ func TestSingleIsNotRetried(t *testing.T) {
 		status int
 		calls  int
 		waited time.Duration
-		says   string
+		text   string
 	}{
 		{"reset", simtest.Faults(sim.ResetConnection()), 200, 2, 0, ""},
 		{"reset twice", simtest.Faults(sim.ResetConnection(), sim.ResetConnection()), 502, 2, 0, "closed the connection before it responded"},
@@ -119,7 +119,7 @@ func TestSingleIsNotRetried(t *testing.T) {
 				}
 				began := time.Now()
 				got := w.Send(sim.MessagesPath, header, simtest.Body(simtest.PlainModel, true))
-				if got.Status != c.status || !strings.Contains(got.Body, c.says) || time.Since(began) != c.waited {
+				if got.Status != c.status || !strings.Contains(got.Body, c.text) || time.Since(began) != c.waited {
 					w.Errorf("%s: %d after %v: %s", c.name, got.Status, time.Since(began), got.Body)
 				}
 				requests := w.Provider.Requests()[before:]
@@ -127,9 +127,9 @@ func TestSingleIsNotRetried(t *testing.T) {
 					w.Errorf("%s: %d calls, record %+v", c.name, len(requests), w.Last())
 				}
 				if len(requests) == 2 && (requests[0].Conn == requests[1].Conn || requests[0].BodyHash != requests[1].BodyHash) {
-					w.Errorf("%s: the resend took the old connection, or sent something else", c.name)
+					w.Errorf("%s: the resend used the old connection, or sent something else", c.name)
 				}
-				// CHN-3, ERR-1: shunt's own answers are of its form; the provider's bear the headers.
+				// CHN-3, ERR-1: only the provider's responses have these headers.
 				if own := c.status == 502 || c.status == 504; own == (got.Header["X-Gateway-Model"] != nil) {
 					w.Errorf("%s: %v", c.name, got.Header)
 				}
@@ -138,18 +138,18 @@ func TestSingleIsNotRetried(t *testing.T) {
 	}
 }
 
-// RTE-3 with a single credential: the mark is taken off and put back.
-func TestSingleModelIsPutBack(t *testing.T) {
+// RTE-3 with a single credential: the mark is removed and restored.
+func TestSingleModelIsRestored(t *testing.T) {
 	config := paid
 	config.Encodings = []string{"br"}
 	inWorld(t, config, singleOf(apiKey), func(w *world) {
 		for _, stream := range []bool{true, false} {
 			r := w.Request("", simtest.PlainModel+"[1m]", stream)
 			if r.Status != 200 || r.Err != nil || r.Response.Model != simtest.PlainModel+"[1m]" || w.Received().Model != simtest.PlainModel {
-				w.Errorf("stream %v: %d, %v, asked for %s, answered by %s", stream, r.Status, r.Err, w.Received().Model, r.Response.Model)
+				w.Errorf("stream %v: %d, %v, requested %s, a response by %s", stream, r.Status, r.Err, w.Received().Model, r.Response.Model)
 			}
 		}
-		// Without the mark the client's accept-encoding holds, for streams too (WIRE-1).
+		// Without the mark, the client's accept-encoding is sent, for streams too (WIRE-1).
 		got := w.Send(sim.MessagesPath, simtest.With(simtest.Minimal, "Accept-Encoding", "br"), simtest.Body(simtest.PlainModel, true))
 		if got.Header.Get("Content-Encoding") != "br" || got.Header["Content-Length"] != nil || got.Header.Get("X-Accel-Buffering") != "no" {
 			w.Errorf("%v", got.Header)
@@ -157,8 +157,7 @@ func TestSingleModelIsPutBack(t *testing.T) {
 	})
 }
 
-// WIRE-12, FO-9, FO-5: a stream of a single credential is kept alive, and cut where the provider cut it; when the client
-// leaves, so does shunt.
+// WIRE-12, FO-9, FO-5: a stream of a single credential is kept alive, and truncated where the provider truncated it.
 func TestSingleStreams(t *testing.T) {
 	inWorld(t, paid, singleOf(apiKey), func(w *world) {
 		w.Provider.Inject("", sim.SlowFirstEvent(100*time.Second).Times(1))

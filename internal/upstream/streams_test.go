@@ -19,7 +19,7 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// WIRE-11: a stream arrives byte for byte, however the provider cuts it, and each event when it was sent.
+// WIRE-11: a stream arrives byte for byte, in whatever chunks the provider sends it, and each event when it was sent.
 func TestStreamsArriveAsTheyAreSent(t *testing.T) {
 	for _, chunk := range []int{0, 1, 7, 1000, 1 << 20} {
 		config := sim.Config{Accounts: simtest.Accounts(1), Output: sim.Range{Min: 40, Max: 40}}
@@ -55,8 +55,8 @@ func TestStreamsArriveAsTheyAreSent(t *testing.T) {
 	})
 }
 
-// WIRE-11, WIRE-12: odd streams pass as they are; pings go between events, and nowhere else; FO-11: an error after the
-// first event, or after a hold that was long enough, is the client's.
+// WIRE-11, WIRE-12: odd streams pass unchanged; pings are sent between events only; FO-11: an error after the first event,
+// or after the hold, is relayed.
 func TestOddStreams(t *testing.T) {
 	const half, rest = "event: content_block_delta\ndata: {\"type\":", "\"content_block_delta\"}\n\n"
 	silence := 16 * time.Second
@@ -104,7 +104,7 @@ func TestOddStreams(t *testing.T) {
 	}
 }
 
-// WIRE-12: no pings when they are off, none into a compressed stream, and none into an answer that is no stream.
+// WIRE-12: no pings when they are off, none in a compressed stream, and none in a response that is not a stream.
 func TestNoPings(t *testing.T) {
 	body := simtest.StartEvent + simtest.StopEvent
 	silent := func(kind, coding string) sim.Fault {
@@ -124,7 +124,7 @@ func TestNoPings(t *testing.T) {
 		kind, coding string
 	}{
 		{0, "text/event-stream", ""},
-		{15 * time.Second, "text/event-stream", "gzip"}, // only in name, which is all that shunt goes by
+		{15 * time.Second, "text/event-stream", "gzip"}, // only the header matters
 		{15 * time.Second, "application/json", ""},
 	} {
 		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf().keepAlive(c.keepAlive), func(w *world) {
@@ -136,12 +136,12 @@ func TestNoPings(t *testing.T) {
 	}
 }
 
-// WIRE-12: a stream whose length the provider tells has none for the client.
+// WIRE-12: a stream with a content-length has none for the client.
 func TestStreamOfKnownLength(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		w.Provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Content-Type", "text/event-stream")
-			io.WriteString(rw, simtest.StartEvent+simtest.StopEvent) // short enough for net/http to tell its length
+			io.WriteString(rw, simtest.StartEvent+simtest.StopEvent) // short enough that net/http sends its length
 		}))
 		got := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, true))
 		if got.Header["Content-Length"] != nil || got.Header.Get("X-Accel-Buffering") != "no" || got.Body != simtest.StartEvent+simtest.StopEvent {
@@ -150,8 +150,8 @@ func TestStreamOfKnownLength(t *testing.T) {
 	})
 }
 
-// WIRE-10, WIRE-14: an answer without a body has none, and keeps what it says of its length.
-func TestAnswersWithoutABody(t *testing.T) {
+// WIRE-10, WIRE-14: a response without a body has none for the client, and keeps its content-length.
+func TestResponsesWithoutABody(t *testing.T) {
 	for status, length := range map[int]string{200: "0", 204: "", 304: "", 404: "0"} {
 		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 			w.Provider.Inject("", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(status) }))
@@ -165,7 +165,7 @@ func TestAnswersWithoutABody(t *testing.T) {
 	}
 }
 
-// WIRE-13: while a client does not read, the provider cannot write; what is between them is bounded.
+// WIRE-13: while a client does not read, the provider cannot write; the bytes between them are bounded.
 func TestBackPressure(t *testing.T) {
 	const bound = 64 << 10
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
@@ -194,7 +194,7 @@ func TestBackPressure(t *testing.T) {
 				w.Fatal(err)
 			}
 			read += n
-			time.Sleep(2 * time.Second) // in all less than it takes to the end of the hold, which would wait for a lock: then no bubble's time goes on
+			time.Sleep(2 * time.Second) // in all shorter than the hold, whose end would wait for a lock and stop the bubble's clock
 			synctest.Wait()
 			if ahead := written.Load() - read; ahead > bound {
 				w.Errorf("the provider is %d bytes ahead", ahead)
@@ -207,26 +207,26 @@ func TestBackPressure(t *testing.T) {
 	})
 }
 
-// FO-9: an answer that breaks off reaches the client broken off, is not sent again, costs the account nothing and is
-// counted and logged as cut.
-func TestCutAnswers(t *testing.T) {
+// FO-9: a truncated response is truncated for the client, is not sent again, does not affect the account and is recorded and
+// logged as truncated.
+func TestTruncatedResponses(t *testing.T) {
 	for _, c := range []struct {
-		name   string
-		fault  sim.Fault
-		stream bool
-		broken bool // the client can tell from the connection
+		name    string
+		fault   sim.Fault
+		stream  bool
+		aborted bool // the client's connection is
 	}{
 		{"in an event", sim.Abort(5), true, true},
 		{"in the first event", sim.Abort(0), true, true},
 		{"in a compressed stream", sim.Abort(5).Encoded("gzip"), true, true},
 		{"cleanly", sim.Truncate(5), true, false},
 		{"cleanly, before any event", sim.Truncate(0), true, false},
-		{"a plain answer", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
+		{"not a stream", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Content-Type", "application/json")
 			rw.Header().Set("Content-Length", "100000")
 			io.WriteString(rw, `{"type":"message","content":"`+strings.Repeat("x", 50_000))
 		}), false, true},
-		{"a plain answer of unknown length", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
+		{"not a stream, of unknown length", sim.Respond(func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Content-Type", "application/json")
 			io.WriteString(rw, `{"type":"message","content":"`+strings.Repeat("x", 50_000))
 			http.NewResponseController(rw).Flush()
@@ -240,17 +240,17 @@ func TestCutAnswers(t *testing.T) {
 				w.Provider.Inject("", c.fault.Times(1))
 				header := simtest.With(simtest.Minimal, "X-Claude-Code-Session-Id", "s")
 				got := w.Send(sim.MessagesPath, header, simtest.Body(simtest.PlainModel, c.stream))
-				if got.Status != 200 || c.broken != errors.Is(got.Err, io.ErrUnexpectedEOF) {
+				if got.Status != 200 || c.aborted != errors.Is(got.Err, io.ErrUnexpectedEOF) {
 					w.Errorf("%d, %v, %d bytes", got.Status, got.Err, len(got.Body))
 				}
 				if r := w.Last(); r.End != observe.Truncated || r.Account != home || r.Status != 200 {
 					w.Errorf("record %+v", r)
 				}
 				if calls := w.Calls(before); len(calls) != 1 || w.State(home).Cooldown != 0 {
-					w.Errorf("calls %v, rests %v", calls, w.State(home).Cooldown)
+					w.Errorf("calls %v, cools down for %v", calls, w.State(home).Cooldown)
 				}
 				if !strings.Contains(w.Log.String(), "end=cut") {
-					w.Error("the log does not tell")
+					w.Error("the log does not contain it")
 				}
 				if got := w.MustServe("s", simtest.PlainModel); got != home {
 					w.Errorf("the next turn is served by %s", got)
@@ -260,8 +260,8 @@ func TestCutAnswers(t *testing.T) {
 	}
 }
 
-// FO-11, WIRE-12: the head of a silent stream is held for sse_keepalive_seconds, but for 10 s at the most, also without
-// pings. Then the client has its headers, and a ping if there are any.
+// FO-11, WIRE-12: the head of a silent stream is held until the first ping, for 10 s at most. Then the client gets the headers
+// and, unless pings are off, a ping.
 func TestHoldEnds(t *testing.T) {
 	for _, c := range []struct {
 		keepAlive time.Duration
@@ -276,15 +276,15 @@ func TestHoldEnds(t *testing.T) {
 			if took := time.Since(began); took != c.headers {
 				w.Errorf("keep-alive %v: headers after %v", c.keepAlive, took)
 			}
-			answer, err := sim.ReadResponse(response)
-			if err != nil || answer.Pings != c.pings+1 {
-				w.Errorf("keep-alive %v: %v, %d pings", c.keepAlive, err, answer.Pings)
+			read, err := sim.ReadResponse(response)
+			if err != nil || read.Pings != c.pings+1 {
+				w.Errorf("keep-alive %v: %v, %d pings", c.keepAlive, err, read.Pings)
 			}
 		})
 	}
 }
 
-// FO-11: a refusal in the place of the first event is seen also when it comes in pieces, after pings and comments.
+// FO-11: a refusal in place of the first event is detected even if it arrives in pieces, after pings and comments.
 func TestRefusalInPieces(t *testing.T) {
 	var pieces []any
 	for _, b := range []byte(": comment\n\n" + simtest.PingEvent + simtest.ErrorEvent) {
@@ -294,12 +294,12 @@ func TestRefusalInPieces(t *testing.T) {
 		home := w.MustServe("s", simtest.PlainModel)
 		w.Provider.Inject(home, simtest.Script(pieces...))
 		if r := w.Request("s", simtest.PlainModel, true); r.Status != 200 || r.Err != nil || r.Account == home || w.State(home).Cooldown != 5*time.Second {
-			w.Errorf("%d by %s, %v, %s rests %v", r.Status, r.Account, r.Err, home, w.State(home).Cooldown)
+			w.Errorf("%d by %s, %v, %s cools down for %v", r.Status, r.Account, r.Err, home, w.State(home).Cooldown)
 		}
 	})
 }
 
-// OBS-1: the tokens that a stream reports are in its record, for every shape of answer.
+// OBS-1: the tokens that a stream reports are in its record, streamed or not.
 func TestTokensAreCounted(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		for _, stream := range []bool{true, false} {

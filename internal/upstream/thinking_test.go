@@ -15,7 +15,7 @@ func TestReasoningThatStaysBehind(t *testing.T) {
 	body := func(model, block string) string {
 		return `{"model":"` + model + `","max_tokens":64,"messages":[{"role":"assistant","content":[` + block + `]},{"role":"user","content":"go on"}]}`
 	}
-	const thought, said = `{"type":"thinking","thinking":"hm","signature":"s"}`, `{"type":"text","text":"the block {\"type\":\"thinking\"} is gone"}`
+	const thought, text = `{"type":"thinking","thinking":"hm","signature":"s"}`, `{"type":"text","text":"the block {\"type\":\"thinking\"} is gone"}`
 	const warning = "responds without its earlier reasoning"
 	for _, c := range []struct {
 		name  string
@@ -28,12 +28,12 @@ func TestReasoningThatStaysBehind(t *testing.T) {
 		{"with a long context", body(bound+"[1m]", thought), true, 1},
 		{"hidden reasoning", body(bound, `{"type": "redacted_thinking", "data": "x"}`), true, 1},
 		{"it has not moved", body(bound, thought), false, 0},
-		{"no reasoning", body(bound, said), true, 0},
+		{"no reasoning", body(bound, text), true, 0},
 		{"a model that does not bind it", body(free, thought), true, 0},
 		{"a model with a longer name", body(bound+"0", thought), true, 0},
 	} {
 		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(), func(w *world) {
-			ask := func(path string) {
+			post := func(path string) {
 				if r := w.Post(w.Context(), path, "s", c.body); r.Status != 200 {
 					w.Fatalf("%s: %d: %s", c.name, r.Status, r.Body)
 				}
@@ -44,13 +44,13 @@ func TestReasoningThatStaysBehind(t *testing.T) {
 				w.MustServe("s", free)
 			}
 			w.Want(c.name+": warned too early", w.Logged(warning), 0)
-			ask(sim.CountTokensPath)
+			post(sim.CountTokensPath)
 			w.Want(c.name+": warned about a count", w.Logged(warning), 0)
-			ask(sim.MessagesPath)
+			post(sim.MessagesPath)
 			w.Want(c.name, w.Logged("level=WARN", warning, "provider=anthropic", "session="+w.Last().Session), c.warns)
-			ask(sim.MessagesPath)
+			post(sim.MessagesPath)
 			time.Sleep(time.Minute)
-			ask(sim.MessagesPath) // goes home
+			post(sim.MessagesPath) // goes home
 			w.Want(c.name+": warned in all", w.Logged(warning), c.warns)
 			if strings.Contains(w.Log.String(), "hm") {
 				w.Errorf("%s: reasoning is in the log", c.name)

@@ -12,8 +12,8 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// WIRE-10, WIRE-14: a compressed answer goes through as it is, with its length; cookies end here; CHN-3.
-func TestCompressedAnswersStayCompressed(t *testing.T) {
+// WIRE-10, WIRE-14: a compressed response is relayed unchanged, with its length but without cookies; CHN-3.
+func TestCompressedResponsesStayCompressed(t *testing.T) {
 	for _, coding := range []string{"", "gzip", "br", "zstd"} {
 		inWorld(t, sim.Config{Accounts: simtest.Accounts(1), Encodings: []string{coding}[:min(len(coding), 1)]}, poolOf(), func(w *world) {
 			header := simtest.With(simtest.Minimal, "Accept-Encoding", "gzip, br, zstd")
@@ -45,7 +45,7 @@ func TestCompressedAnswersStayCompressed(t *testing.T) {
 	}
 }
 
-// ERR-2, WIRE-10: an error of the provider's reaches the client word for word, under the account's name.
+// ERR-2, WIRE-10: an error of the provider's is relayed byte for byte, with the account's name.
 func TestErrorsAreVerbatim(t *testing.T) {
 	const odd = "{ \"type\":\"error\" ,\n\"error\":{\"message\":\"prompt is too long: 200001 tokens > 200000 maximum \\u2026 <b>\",\"type\":\"invalid_request_error\"},\"extra\":[1.0]}\n"
 	for _, c := range []struct {
@@ -98,8 +98,8 @@ func TestErrorsAreVerbatim(t *testing.T) {
 	}
 }
 
-// CHN-3: a model that could not stand in a header is left out; the others stay.
-func TestModelsThatCannotStandInAHeader(t *testing.T) {
+// CHN-3: a model that is not valid in a header is left out; the others stay.
+func TestModelsThatAreNotValidInAHeader(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(), func(w *world) {
 		for _, model := range []string{"claude-é", `claude\nx`} {
 			got := w.Send(sim.MessagesPath, simtest.Minimal, `{"model":"`+model+`","max_tokens":5,"messages":[1]}`)
@@ -114,16 +114,16 @@ func TestModelsThatCannotStandInAHeader(t *testing.T) {
 	})
 }
 
-// RTE-3: the client gets back the model it asked for, streamed or not, and an answer that came compressed all the same
-// passes unchanged.
-func TestModelIsPutBack(t *testing.T) {
+// RTE-3: the client gets the model's name that it sent, streamed or not; a response that is compressed nevertheless is relayed
+// unchanged.
+func TestModelIsRestored(t *testing.T) {
 	const model = simtest.PlainModel + "[1m]"
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1), Encodings: []string{"gzip"}}, poolOf(), func(w *world) {
 		header := simtest.With(simtest.Minimal, "Accept-Encoding", "gzip")
 		for _, stream := range []bool{true, false} {
 			got := w.Send(sim.MessagesPath, header, simtest.Body(model, stream))
 			if r := w.Received(); r.Model != simtest.PlainModel || r.Header.Get("Accept-Encoding") != "identity" {
-				w.Errorf("stream %v: asked for %s, accept-encoding %q", stream, r.Model, r.Header.Get("Accept-Encoding"))
+				w.Errorf("stream %v: requested %s, accept-encoding %q", stream, r.Model, r.Header.Get("Accept-Encoding"))
 			}
 			direct := w.Direct(sim.MessagesPath, simtest.With(simtest.Minimal, "Anthropic-Beta", "oauth-2025-04-20"), simtest.Body(simtest.PlainModel, stream))
 			if want := strings.Replace(direct.Body, simtest.PlainModel, model, 1); got.Status != 200 || got.Body != want {
