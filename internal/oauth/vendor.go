@@ -50,7 +50,7 @@ func JSON(fields map[string]any) (body []byte, mediaType string, err error) {
 func (v Vendor) Overridden(getenv func(string) string) (vendor Vendor, warnings []string) {
 	// A warning does not quote the URL, which may contain a password.
 	if override := getenv(v.TokenURLEnv); override != "" {
-		if u, ok := parseHTTP(override); ok && (u.Scheme == "https" || hosts.IsLoopback(u.Hostname())) {
+		if u, ok := parseHTTP(override); ok && hosts.Confidential(u) {
 			v.TokenURL = u.String()
 		} else {
 			warnings = append(warnings, fmt.Sprintf("%s is ignored: it is neither an https URL nor an http URL of a loopback host", v.TokenURLEnv))
