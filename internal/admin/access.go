@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 
 	"shunt/internal/clock"
 	"shunt/internal/config"
+	"shunt/internal/hosts"
 )
 
 // tier is what a request may do.
@@ -169,7 +169,7 @@ func (a *Admin) admit(needed tier, h http.HandlerFunc) http.HandlerFunc {
 		has := a.keys.ofHeaders(r.Header)
 		if has == none {
 			if session, ok := a.sessions.of(r); ok {
-				if needed == writer && !(sameOrigin(r) && subtle.ConstantTimeCompare([]byte(r.Header.Get("X-Csrf-Token")), []byte(session.csrf)) == 1) {
+				if needed == writer && (hosts.CrossOrigin(r) || subtle.ConstantTimeCompare([]byte(r.Header.Get("X-Csrf-Token")), []byte(session.csrf)) != 1) {
 					refuse(w, http.StatusForbidden, "this request did not come from the admin page: reload the page and try again")
 					return
 				}
@@ -221,20 +221,6 @@ func (a *Admin) failed(w http.ResponseWriter, r *http.Request, by string) (wait 
 		w.Header().Set("Retry-After", strconv.FormatInt(seconds(wait), 10))
 	}
 	return wait
-}
-
-// sameOrigin reports whether a request comes from an admin page, or does not come from a page.
-func sameOrigin(r *http.Request) bool {
-	switch r.Header.Get("Sec-Fetch-Site") {
-	case "cross-site", "same-site":
-		return false
-	}
-	origins := r.Header["Origin"]
-	if len(origins) == 0 {
-		return true
-	}
-	origin, err := url.Parse(origins[0])
-	return err == nil && len(origins) == 1 && origin.Host != "" && strings.EqualFold(origin.Host, r.Host)
 }
 
 // connection reports whether a request comes from this machine, and whether it was sent over HTTPS. Headers of a proxy count if

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"shunt/internal/hosts"
 )
 
 // loginForm serves the login form, or redirects a browser that is logged in to the page.
@@ -19,7 +21,7 @@ func (a *Admin) loginForm(w http.ResponseWriter, r *http.Request) {
 func (a *Admin) login(w http.ResponseWriter, r *http.Request) {
 	local, https := a.connection(r)
 	switch {
-	case !sameOrigin(r):
+	case hosts.CrossOrigin(r):
 		a.showLogin(w, http.StatusForbidden, "The login was sent from another site. Log in here.")
 		return
 	case !local && !https:

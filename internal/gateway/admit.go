@@ -3,8 +3,6 @@ package gateway
 import (
 	"fmt"
 	"net/http"
-	"net/url"
-	"strings"
 
 	"shunt/internal/dialect"
 	"shunt/internal/hosts"
@@ -41,18 +39,4 @@ func headerBytes(h http.Header) int {
 		}
 	}
 	return n
-}
-
-// fromWebPage reports whether a browser sent the request for a page of another origin (AUTH-4).
-func fromWebPage(r *http.Request) bool {
-	switch r.Header.Get("Sec-Fetch-Site") {
-	case "cross-site", "same-site":
-		return true
-	}
-	origins := r.Header["Origin"]
-	if len(origins) == 0 {
-		return false
-	}
-	origin, err := url.Parse(origins[0])
-	return err != nil || len(origins) > 1 || origin.Host == "" || !strings.EqualFold(origin.Host, r.Host)
 }

@@ -138,7 +138,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.Admin.ServeHTTP(w, r)
 		return
 	}
-	if !s.Config.Server.Clients.Present && fromWebPage(r) {
+	if !s.Config.Server.Clients.Present && hosts.CrossOrigin(r) {
 		g.refuse(w, r, fail(http.StatusForbidden, dialect.Permission, "this gateway does not serve web pages of other origins: use a client that is not a web page, or have its operator set up [server.auth]"))
 		return
 	}

@@ -1,6 +1,6 @@
 // Package hosts decides what host names and addresses mean: which of them are this machine, which names a request to a listener
-// may use, which proxy leads to a host, and which client a request behind reverse proxies comes from. It resolves no names
-// and keeps no state; its functions are safe for concurrent use.
+// may use, whether a web page of another origin sent it, which client behind reverse proxies it comes from, and which proxy
+// leads to a host. It resolves no names and keeps no state; its functions are safe for concurrent use.
 package hosts
 
 import (
@@ -61,6 +61,20 @@ func canonical(host string) string {
 		return address.String()
 	}
 	return Lower(host)
+}
+
+// CrossOrigin reports whether a browser sent a request for a page of another origin (AUTH-4).
+func CrossOrigin(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "cross-site", "same-site":
+		return true
+	}
+	origins := r.Header["Origin"]
+	if len(origins) == 0 {
+		return false
+	}
+	origin, err := url.Parse(origins[0])
+	return err != nil || len(origins) > 1 || origin.Host == "" || !strings.EqualFold(origin.Host, r.Host)
 }
 
 // Proxy returns the proxy that the environment names for a request, as [http.ProxyFromEnvironment] does. For a loopback host,

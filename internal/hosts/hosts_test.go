@@ -57,6 +57,30 @@ func TestAdmits(t *testing.T) {
 	}
 }
 
+// AUTH-4: whether a browser sent a request to shunt.example:3001 for a page of another origin.
+func TestCrossOrigin(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		header http.Header
+		want   bool
+	}{
+		{"not a browser", nil, false},
+		{"the address bar", http.Header{"Sec-Fetch-Site": {"none"}}, false},
+		{"its own page", http.Header{"Sec-Fetch-Site": {"same-origin"}, "Origin": {"https://Shunt.Example:3001"}}, false},
+		{"a neighbor", http.Header{"Sec-Fetch-Site": {"same-site"}}, true},
+		{"another site", http.Header{"Sec-Fetch-Site": {"cross-site"}}, true},
+		{"another origin", http.Header{"Origin": {"https://evil.example"}}, true},
+		{"another port", http.Header{"Origin": {"https://shunt.example:9000"}}, true},
+		{"an opaque origin", http.Header{"Origin": {"null"}}, true},
+		{"two origins", http.Header{"Origin": {"https://shunt.example:3001", "https://evil.example"}}, true},
+		{"not a URL", http.Header{"Origin": {"https://%zz"}}, true},
+	} {
+		if got := hosts.CrossOrigin(&http.Request{Host: "shunt.example:3001", Header: c.header}); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
 const child = "HOSTS_TEST_CHILD"
 
 // CFG-41: requests to this machine never go through a proxy of the environment, however its name is written. net/http reads the
@@ -106,11 +130,11 @@ func TestClient(t *testing.T) {
 		{"loopback is a proxy", local, "127.0.0.1:1", false, forwarded("https", "8.8.8.8"), "8.8.8.8", true},
 		{"loopback, IPv6", local, "[::1]:1", false, forwarded("HTTPS", "2001:db8::1"), "2001:db8::1", true},
 		{"loopback, mapped", local, "[::ffff:127.0.0.1]:1", false, forwarded("https", "8.8.8.8"), "8.8.8.8", true},
-		{"a stranger's header", local, "10.1.1.1:1", false, forwarded("https", "127.0.0.1"), "10.1.1.1", false},
+		{"not a proxy", local, "10.1.1.1:1", false, forwarded("https", "127.0.0.1"), "10.1.1.1", false},
 		{"a trusted network", two, "10.1.1.1:1", false, forwarded("https", "8.8.8.8"), "8.8.8.8", true},
 		{"no header", two, "10.1.1.1:1", false, nil, "10.1.1.1", false},
 		{"the rightmost counts", two, "10.1.1.1:1", false, forwarded("", "127.0.0.1, 8.8.8.8"), "8.8.8.8", false},
-		{"proxies are passed over", two, "10.1.1.1:1", false, forwarded("", "9.9.9.9, 8.8.8.8, 10.2.2.2", "fd00::1 ,[::1]:5"), "8.8.8.8", false},
+		{"proxies are skipped", two, "10.1.1.1:1", false, forwarded("", "9.9.9.9, 8.8.8.8, 10.2.2.2", "fd00::1 ,[::1]:5"), "8.8.8.8", false},
 		{"nothing but proxies", two, "10.1.1.1:1", false, forwarded("", "10.3.3.3, 10.2.2.2"), "10.3.3.3", false},
 		{"with ports", two, "10.1.1.1:1", false, forwarded("", "8.8.8.8:443"), "8.8.8.8", false},
 		{"with a zone", two, "10.1.1.1:1", false, forwarded("", "fe80::1%eth0"), "fe80::1", false},
