@@ -309,7 +309,7 @@ func TestFailingPollsChangeNothing(t *testing.T) {
 					t.Errorf("a has used %v", used)
 				}
 				w.Want("moves", len(w.Moves()), 0)
-				const is = " cannot be asked for its quota"
+				const is = " cannot be polled for its usage"
 				w.Want("conditions", w.Conditions(), "account anthropic/a"+is+", account anthropic/b"+is+", account anthropic/c"+is)
 				w.Provider.Clear("")
 				time.Sleep(40 * time.Minute)

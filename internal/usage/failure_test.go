@@ -17,9 +17,8 @@ func usageFault(f sim.Fault) sim.Fault { return f.On(sim.UsagePath) }
 
 func respond(h http.HandlerFunc) sim.Fault { return usageFault(sim.Respond(h)) }
 
-// QUO-24: after an ask that failed, nothing that was known has changed, the other account's turn is what it was, and the
-// next poll comes in the account's slot: the first that is not before retry-after, else after pauses that double up to an
-// hour.
+// QUO-24: a failed poll changes nothing that is known, and does not move the other account's polls. The next poll comes in the
+// account's slot: the first one that is not before retry-after, otherwise after pauses that double up to an hour.
 func TestFailure(t *testing.T) {
 	const everyMinute, everyTwoHours = time.Minute, 2 * time.Hour
 	throttled := func(after string) sim.Fault { return usageFault(sim.Throttled(after)) }
@@ -27,7 +26,7 @@ func TestFailure(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault    sim.Fault
 		interval time.Duration
-		asks     []int // seconds after the first of them
+		polls    []int // seconds after the first of them
 	}{
 		"429":                          {throttled(""), everyMinute, doubling},
 		"429, retry-after unreadable":  {throttled("soon"), everyMinute, doubling},
@@ -42,14 +41,14 @@ func TestFailure(t *testing.T) {
 		"500":                          {usageFault(sim.ServerError(500)), everyMinute, doubling},
 		"403":                          {usageFault(sim.CredentialForbidden()), everyMinute, doubling},
 		"connection lost":              {usageFault(sim.ResetConnection()), everyMinute, doubling},
-		"no answer":                    {usageFault(sim.Hang()), everyMinute, doubling},
+		"no response":                  {usageFault(sim.Hang()), everyMinute, doubling},
 		"redirect":                     {usageFault(sim.Redirect("http://127.0.0.1:8001/proxy" + sim.ModelsPath)), everyMinute, doubling},
 		"no JSON":                      {respond(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }), everyMinute, doubling},
 		"JSON of something else":       {respond(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"data":[]}`) }), everyMinute, doubling},
 		"204":                          {respond(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }), everyMinute, doubling},
-		"a reply too large":            {respond(flood), everyMinute, doubling},
-		"a reply that never ends":      {respond(drip), everyMinute, doubling},
-		"a reply that breaks off":      {respond(breakOff), everyMinute, doubling},
+		"a response too large":         {respond(flood), everyMinute, doubling},
+		"a response that never ends":   {respond(drip), everyMinute, doubling},
+		"a truncated response":         {respond(truncate), everyMinute, doubling},
 		"a report with another status": {respond(report), everyMinute, doubling},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,17 +56,17 @@ func TestFailure(t *testing.T) {
 				w.runs(20 * time.Second) // both have been polled
 				w.provider.Fill("a", messages.FiveHour, 0.9)
 				w.provider.Inject("a", c.fault)
-				asked := len(w.asks("a"))
-				last := time.Duration(c.asks[len(c.asks)-1]) * time.Second
+				before := len(w.asks("a"))
+				last := time.Duration(c.polls[len(c.polls)-1]) * time.Second
 				w.runs(c.interval + last)
-				got := w.times(w.asks("a"))[asked:]
-				if len(got) < len(c.asks) {
-					t.Fatalf("asked at %v, want %v", got, c.asks)
+				got := w.times(w.asks("a"))[before:]
+				if len(got) < len(c.polls) {
+					t.Fatalf("polled at %v, want %v", got, c.polls)
 				}
-				for i := 1; i < len(c.asks); i++ {
-					pause, want := got[i]-got[i-1], c.asks[i]-c.asks[i-1]
+				for i := 1; i < len(c.polls); i++ {
+					pause, want := got[i]-got[i-1], c.polls[i]-c.polls[i-1]
 					if pause != want {
-						t.Errorf("asked at %v, want %v", got, c.asks)
+						t.Errorf("polled at %v, want %v", got, c.polls)
 					}
 				}
 				if name == "redirect" {
@@ -84,22 +83,22 @@ func TestFailure(t *testing.T) {
 				}
 				for _, s := range w.registry.Pool("claude").Snapshot() {
 					if s.Cooldown != 0 || !s.Available {
-						t.Errorf("%s rests %v", s.Name, s.Cooldown)
+						t.Errorf("%s cools down for %v", s.Name, s.Cooldown)
 					}
 				}
 				if others := len(w.asks("b")); others < int(last/c.interval) {
-					t.Errorf("b was asked about %d times", others)
+					t.Errorf("b was polled %d times", others)
 				}
 
-				// The first good answer ends the doubling.
+				// The first success ends the doubling.
 				w.provider.Clear("a")
 				w.provider.Fill("a", messages.FiveHour, 0.5)
-				pause := c.asks[len(c.asks)-1] - c.asks[len(c.asks)-2]
+				pause := c.polls[len(c.polls)-1] - c.polls[len(c.polls)-2]
 				w.runs(time.Duration(pause)*time.Second*11/10 + time.Minute)
-				before := len(w.asks("a"))
+				before = len(w.asks("a"))
 				w.runs(c.interval * 23 / 10)
 				if after := len(w.asks("a")); after-before < 2 || after-before > 3 {
-					t.Errorf("then asked %d times in 2.3 intervals", after-before)
+					t.Errorf("then polled %d times in 2.3 intervals", after-before)
 				}
 			})
 		})
@@ -118,7 +117,7 @@ func drip(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func breakOff(w http.ResponseWriter, _ *http.Request) {
+func truncate(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, `{"five_hour":{"utilization":90},`)
 	_ = http.NewResponseController(w).Flush()
 	panic(http.ErrAbortHandler)
@@ -129,18 +128,18 @@ func report(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, `{"five_hour":{"utilization":90}}`)
 }
 
-// QUO-24: a good answer ends the doubling, and the next failure begins it anew.
-func TestDoublingBeginsAnew(t *testing.T) {
+// QUO-24: a success ends the doubling, and the next failure starts it again.
+func TestDoublingStartsAgain(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
 		w.provider.Inject("a", usageFault(sim.ServerError(500)).Times(3))
 		w.runs(2100*time.Second + 4*time.Minute)
 		w.expect("a", 0, 600, 1800)
 		w.runs(time.Hour)
-		asked := w.asks("a")
+		before := w.asks("a")
 		w.provider.Inject("a", usageFault(sim.ServerError(500)).Times(1))
 		w.runs(interval*11/10 + interval*22/10)
-		if more := len(w.asks("a")) - len(asked); more < 2 || more > 3 {
-			t.Errorf("asked %d times", more)
+		if more := len(w.asks("a")) - len(before); more < 2 || more > 3 {
+			t.Errorf("polled %d times", more)
 		}
 	})
 }
@@ -157,12 +156,12 @@ func TestManyFailures(t *testing.T) {
 			}
 		}
 		if len(times) < 70 {
-			t.Errorf("asked %d times", len(times))
+			t.Errorf("polled %d times", len(times))
 		}
 	})
 }
 
-// QUO-21: an ask takes ten seconds at the most.
+// QUO-21: a poll takes at most ten seconds.
 func TestTimeout(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
 		w.provider.Inject("a", usageFault(sim.Hang()))
@@ -177,10 +176,10 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// QUO-21: a token that has run out is refreshed before it is sent.
+// QUO-21: an expired token is refreshed before it is sent.
 func TestRefreshFirst(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
-		w.runs(9 * time.Hour) // a token is good for eight
+		w.runs(9 * time.Hour) // a token is valid for eight
 		calls := w.asks("a")
 		for _, c := range calls {
 			if c.Status != http.StatusOK {
@@ -188,20 +187,20 @@ func TestRefreshFirst(t *testing.T) {
 			}
 		}
 		if w.provider.Counters("a").Refreshes != 1 || len(calls) < 9*10 {
-			t.Errorf("%d refreshes, %d asks", w.provider.Counters("a").Refreshes, len(calls))
+			t.Errorf("%d refreshes, %d polls", w.provider.Counters("a").Refreshes, len(calls))
 		}
 	})
 }
 
-// While there is no token, nobody is asked, and nobody is told of it twice: the account says so itself.
+// Without a token there is no poll, and no second condition: the account has its own.
 func TestNoToken(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
 		w.runs(7 * time.Hour)
 		w.provider.Inject("a", sim.InvalidGrant())
-		asked := len(w.asks("a"))
+		before := len(w.asks("a"))
 		w.runs(9 * time.Hour)
-		if more := len(w.asks("a")) - asked; more > 12 {
-			t.Errorf("%d asks with a token that had an hour left", more)
+		if more := len(w.asks("a")) - before; more > 12 {
+			t.Errorf("%d polls with a token that had an hour left", more)
 		}
 		if conditions := w.conditions(); len(conditions) != 1 || !strings.Contains(conditions[0], "account claude/a needs login: ") {
 			t.Errorf("conditions %q", conditions)
@@ -211,22 +210,22 @@ func TestNoToken(t *testing.T) {
 		w.provider.Clear("a")
 		w.put("a", w.provider.Login("a"))
 		w.follow(map[string][]account.Spec{"claude": nil})
-		asked = len(w.asks("a"))
+		before = len(w.asks("a"))
 		w.runs(interval)
-		if more := len(w.asks("a")) - asked; more != 1 || w.conditions() != nil {
-			t.Errorf("%d asks with the new login, conditions %q", more, w.conditions())
+		if more := len(w.asks("a")) - before; more != 1 || w.conditions() != nil {
+			t.Errorf("%d polls with the new login, conditions %q", more, w.conditions())
 		}
 	})
 }
 
-// A token that the provider ended before its time is renewed once, and the next turn comes as usual.
+// A token that the provider ended before its time is renewed once, and the next poll is on schedule.
 func TestTokenEndedEarly(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
 		w.provider.ExpireTokens("a")
 		w.runs(2*interval + time.Minute)
 		w.expect("a", 0, 300, 600)
 		if calls := w.asks("a"); calls[0].Status != http.StatusUnauthorized || calls[1].Status != http.StatusOK {
-			t.Errorf("answered %d, %d", calls[0].Status, calls[1].Status)
+			t.Errorf("responded %d, %d", calls[0].Status, calls[1].Status)
 		}
 		w.provider.ExpireTokens("a") // again: that the first was renewed is no reason not to
 		w.runs(3 * interval)
@@ -236,28 +235,28 @@ func TestTokenEndedEarly(t *testing.T) {
 	})
 }
 
-// A token that cannot be refreshed for now is told of once, by the account.
+// There is one condition for a token that cannot be refreshed for now: the account's.
 func TestNoTokenForNow(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
 		w.provider.Inject("a", sim.ServerError(500).On(sim.TokenPath))
 		w.runs(8*time.Hour + 10*time.Minute)
-		asked := len(w.asks("a"))
+		before := len(w.asks("a"))
 		w.runs(3 * time.Hour)
-		if more := len(w.asks("a")) - asked; more != 0 {
-			t.Errorf("%d asks without a token", more)
+		if more := len(w.asks("a")) - before; more != 0 {
+			t.Errorf("%d polls without a token", more)
 		}
 		if conditions := w.conditions(); len(conditions) != 1 || !strings.Contains(conditions[0], "account claude/a cannot be refreshed: ") {
 			t.Errorf("conditions %q", conditions)
 		}
 		w.provider.Clear("a")
 		w.runs(interval)
-		if more := len(w.asks("a")) - asked; more != 1 || w.conditions() != nil {
-			t.Errorf("%d asks with a token, conditions %q", more, w.conditions())
+		if more := len(w.asks("a")) - before; more != 1 || w.conditions() != nil {
+			t.Errorf("%d polls with a token, conditions %q", more, w.conditions())
 		}
 	})
 }
 
-// A login that is lost altogether is told of once, by the account.
+// There is one condition for a login that is no longer accepted: the account's.
 func TestLoginLost(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
 		w.provider.Inject("a", usageFault(sim.Unauthorized()))
@@ -269,8 +268,8 @@ func TestLoginLost(t *testing.T) {
 	})
 }
 
-// A provider that refuses every token does not have them renewed for ever.
-func TestTokenRefusedForEver(t *testing.T) {
+// If the provider rejects every token, only the first is renewed.
+func TestEveryTokenRejected(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
 		w.provider.Inject("a", usageFault(sim.Unauthorized()))
 		w.runs(3 * time.Hour)
@@ -281,7 +280,7 @@ func TestTokenRefusedForEver(t *testing.T) {
 	})
 }
 
-// A login that may not ask is asked with ever more seldom; a new one is tried at the usual time.
+// A login without permission is polled with less and less often; a new one is tried at the usual time.
 func TestCredentialChanged(t *testing.T) {
 	inWorld(t, setting{accounts: 2}, func(w *world) {
 		w.provider.Inject("a", usageFault(sim.CredentialForbidden()))
@@ -293,38 +292,38 @@ func TestCredentialChanged(t *testing.T) {
 			w.poller.CredentialChanged(s.Key)
 		}
 		w.runs(2 * time.Second)
-		if asks := len(w.asks("a")); asks != 4 {
-			t.Errorf("a was asked about %d times", asks)
+		if polls := len(w.asks("a")); polls != 4 {
+			t.Errorf("a was polled %d times", polls)
 		}
-		w.expect("b", 15) // QUO-24: a new login is not a reason to come before retry-after
+		w.expect("b", 15) // QUO-24: a new login is not a reason to poll before retry-after
 		w.poller.CredentialChanged(w.registry.Pool("claude").Snapshot()[0].Key)
 		w.runs(interval - 10*time.Second)
-		if asks := len(w.asks("a")); asks != 4 {
-			t.Errorf("QUO-21: a was asked about %d times", asks)
+		if polls := len(w.asks("a")); polls != 4 {
+			t.Errorf("QUO-21: a was polled %d times", polls)
 		}
 	})
 }
 
-// What fails for half an hour is the operator's business: with the account, how long, why, and what it means. It ends with
-// the first good answer, or with the account.
+// Polls that fail for half an hour are a condition, which says for which account, how long and why they fail, and what that
+// means. It ends with the first success, or when the account is removed.
 func TestCondition(t *testing.T) {
-	const name = "account claude/a cannot be asked for its quota: "
+	const name = "account claude/a cannot be polled for its usage: "
 	for fault, why := range map[*sim.Fault]string{
-		ptr(usageFault(sim.Throttled(""))):                        "the usage endpoint answered 429",
-		ptr(usageFault(sim.CredentialForbidden())):                "answered 403 (a login without the scope user:profile may not ask; a new login has it)",
+		ptr(usageFault(sim.Throttled(""))):                        "the usage endpoint responded 429",
+		ptr(usageFault(sim.CredentialForbidden())):                "responded 403 (reading usage requires the scope user:profile; a new login has it)",
 		ptr(usageFault(sim.ResetConnection())):                    "/api/oauth/usage",
 		ptr(respond(func(http.ResponseWriter, *http.Request) {})): "the reply is not a JSON object",
 	} {
 		inWorld(t, setting{accounts: 2}, func(w *world) {
 			w.provider.Inject("a", *fault)
-			w.runs(30 * time.Minute) // asked at 0, 10 and 30 minutes
+			w.runs(30 * time.Minute) // polled at 0, 10 and 30 minutes
 			if conditions := w.conditions(); conditions != nil {
 				t.Errorf("too early: %q", conditions)
 			}
 			w.runs(10 * time.Minute)
 			conditions := w.conditions()
-			if len(conditions) != 1 || !strings.HasPrefix(conditions[0], name+"for 3") || !strings.Contains(conditions[0], why) ||
-				!strings.Contains(conditions[0], "only answers to requests tell") {
+			if len(conditions) != 1 || !strings.HasPrefix(conditions[0], name+"no poll has succeeded for 3") || !strings.Contains(conditions[0], why) ||
+				!strings.Contains(conditions[0], "only responses to requests report") {
 				t.Fatalf("conditions %q", conditions)
 			}
 			w.provider.Clear("a")
@@ -340,13 +339,13 @@ func TestCondition(t *testing.T) {
 			w.follow(map[string][]account.Spec{"claude": {{Name: "b"}}})
 			w.runs(time.Second)
 			if conditions := w.conditions(); conditions != nil {
-				t.Errorf("the account has gone: %q", conditions)
+				t.Errorf("the account was removed: %q", conditions)
 			}
 		})
 	}
 }
 
-// Long is three intervals, if that is more than half an hour.
+// A condition begins after three intervals, if that is more than half an hour.
 func TestConditionOfALongInterval(t *testing.T) {
 	inWorld(t, setting{accounts: 1, interval: 2 * time.Hour}, func(w *world) {
 		w.runs(time.Minute)
@@ -362,7 +361,7 @@ func TestConditionOfALongInterval(t *testing.T) {
 	})
 }
 
-// Reloads do not make a failure look young, and the time that an account was away does not make it look old.
+// Reloads do not restart the half hour, and time during which the account was not listed does not count.
 func TestConditionAndReloads(t *testing.T) {
 	whole := map[string][]account.Spec{"claude": nil}
 	inWorld(t, setting{accounts: 1}, func(w *world) {

@@ -14,35 +14,35 @@ import (
 )
 
 const (
-	timeout  = 10 * time.Second // from dialling to the end of the reply
-	maxReply = 1 << 20          // what is longer is no report
+	timeout     = 10 * time.Second // from dialing to the end of the response
+	maxResponse = 1 << 20          // bytes that are read of a response
 )
 
 func newClient(transport http.RoundTripper) http.Client {
 	return http.Client{
 		Transport: transport,
 		Timeout:   timeout,
-		// A redirect would carry the token to a place that nobody chose.
+		// Following a redirect would send the token to a place that nobody configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-// answerError is an answer that is no report.
-type answerError struct {
+// statusError is a response without a report.
+type statusError struct {
 	status        int
 	retryAfter    time.Duration
 	hasRetryAfter bool
 }
 
-func (e *answerError) Error() string {
-	text := fmt.Sprintf("the usage endpoint answered %d", e.status)
+func (e *statusError) Error() string {
+	text := fmt.Sprintf("the usage endpoint responded %d", e.status)
 	if e.status == http.StatusForbidden {
-		text += " (a login without the scope user:profile may not ask; a new login has it)"
+		text += " (reading usage requires the scope user:profile; a new login has it)"
 	}
 	return text
 }
 
-// fetch polls once (QUO-21). No error quotes the token or the reply.
+// fetch reads the usage endpoint once (QUO-21). No error quotes the token or the response.
 func (p *Poller) fetch(ctx context.Context, e Entry, token secret.String) (quota.Usage, error) {
 	endpoint := e.Family.Usage
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.Base.JoinPath(endpoint.Path).String(), nil)
@@ -58,18 +58,18 @@ func (p *Poller) fetch(ctx context.Context, e Entry, token secret.String) (quota
 		return quota.Usage{}, err
 	}
 	defer response.Body.Close()
-	reply, err := io.ReadAll(io.LimitReader(response.Body, maxReply))
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
+	var report quota.Usage
 	switch {
 	case response.StatusCode != http.StatusOK:
-		refusal := &answerError{status: response.StatusCode}
-		refusal.retryAfter, refusal.hasRetryAfter = wire.RetryAfter(response.Header, p.clock.Now())
-		return quota.Usage{}, refusal
-	case err != nil:
-		return quota.Usage{}, fmt.Errorf("read the reply of the usage endpoint: %w", err)
+		failure := &statusError{status: response.StatusCode}
+		failure.retryAfter, failure.hasRetryAfter = wire.RetryAfter(response.Header, p.clock.Now())
+		return quota.Usage{}, failure
+	case err == nil:
+		report, err = endpoint.Parse(body)
 	}
-	report, err := endpoint.Parse(reply)
 	if err != nil {
-		return quota.Usage{}, fmt.Errorf("read the reply of the usage endpoint: %w", err)
+		return quota.Usage{}, fmt.Errorf("read the response of the usage endpoint: %w", err)
 	}
 	return report, nil
 }

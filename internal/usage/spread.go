@@ -5,19 +5,18 @@ import (
 	"time"
 )
 
-// shortestFirstRound and firstGap say how long the first polls of n accounts take: the longer of the first, and n times the
-// second (QUO-24).
+// The first polls of n accounts take shortestFirstRound or n times firstGap, whichever is longer (QUO-24).
 const (
 	shortestFirstRound = 30 * time.Second
 	firstGap           = 500 * time.Millisecond
 )
 
-// firstStep lies between the first polls of n accounts.
+// firstStep returns the time between the first polls of n accounts.
 func firstStep(n int) time.Duration {
 	return max(shortestFirstRound/time.Duration(n), firstGap)
 }
 
-// spread returns a slot for each account, given the earliest time of each in ascending order: the slots lie evenly over
+// spread returns a slot for each account, given the earliest time of each in ascending order. The slots are evenly spread over
 // one interval, none is before the earliest time of its account, and no other even spread begins sooner (QUO-24).
 func spread(earliest []time.Time, interval time.Duration) []time.Time {
 	if len(earliest) == 0 {
@@ -35,8 +34,7 @@ func spread(earliest []time.Time, interval time.Duration) []time.Time {
 	return slots
 }
 
-// slotFrom returns the first time that is not before from and lies a whole number of intervals from slot, in either
-// direction.
+// slotFrom returns the first time that is not before from and a whole number of intervals from slot, in either direction.
 func slotFrom(slot, from time.Time, interval time.Duration) time.Time {
 	at := slot.Add(from.Sub(slot) / interval * interval) // the division rounds towards the slot
 	if at.Before(from) {
@@ -52,39 +50,39 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// schedule gives each of the listed identities that can be polled its slot. As long as they are the same ones as before,
-// no slot moves: a reload is no reason to poll earlier, later, or all at once. The caller holds the lock.
-func (p *Poller) schedule(listed []*subject, now time.Time) {
-	ring := slices.DeleteFunc(listed, func(s *subject) bool { _, ok := s.eligible(); return !ok })
-	isNew := func(s *subject) bool { return !slices.Contains(p.ring, s) }
-	if len(ring) == len(p.ring) && !slices.ContainsFunc(ring, isNew) {
+// schedule assigns slots to the listed targets that can be polled. As long as they are the same as before, no slot moves: a
+// reload makes no poll earlier or later, and no polls coincide. The caller holds the lock.
+func (p *Poller) schedule(listed []*target, now time.Time) {
+	all := slices.DeleteFunc(listed, func(t *target) bool { _, ok := t.eligible(); return !ok })
+	isNew := func(t *target) bool { return !slices.Contains(p.scheduled, t) }
+	if len(all) == len(p.scheduled) && !slices.ContainsFunc(all, isNew) {
 		return
 	}
-	var fresh []*subject
-	for _, s := range ring {
-		if s.asked.IsZero() && isNew(s) {
-			fresh = append(fresh, s)
+	var unpolled []*target
+	for _, t := range all {
+		if t.polled.IsZero() && isNew(t) {
+			unpolled = append(unpolled, t)
 		}
 	}
-	for i, s := range fresh {
-		s.due = now.Add(time.Duration(i) * firstStep(len(fresh)))
+	for i, t := range unpolled {
+		t.due = now.Add(time.Duration(i) * firstStep(len(unpolled)))
 	}
-	earliest := func(s *subject) time.Time {
-		if s.asked.IsZero() {
-			return s.due.Add(p.interval) // its slot is for the poll after its first
+	earliest := func(t *target) time.Time {
+		if t.polled.IsZero() {
+			return t.due.Add(p.interval) // the slot is for the poll after the first one
 		}
-		return later(s.asked.Add(p.interval), now)
+		return later(t.polled.Add(p.interval), now)
 	}
-	p.ring = ring
-	slices.SortStableFunc(ring, func(a, b *subject) int { return earliest(a).Compare(earliest(b)) })
-	times := make([]time.Time, len(ring))
-	for i, s := range ring {
-		times[i] = earliest(s)
+	p.scheduled = all
+	slices.SortStableFunc(all, func(a, b *target) int { return earliest(a).Compare(earliest(b)) })
+	times := make([]time.Time, len(all))
+	for i, t := range all {
+		times[i] = earliest(t)
 	}
 	for i, slot := range spread(times, p.interval) {
-		s := ring[i]
-		if s.slot = slot; !s.asked.IsZero() {
-			s.due = slotFrom(slot, later(slot, s.notBefore), p.interval)
+		t := all[i]
+		if t.slot = slot; !t.polled.IsZero() {
+			t.due = slotFrom(slot, later(slot, t.notBefore), p.interval)
 		}
 	}
 }

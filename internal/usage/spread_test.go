@@ -21,7 +21,7 @@ func (w *world) polls() (times []time.Duration) {
 	return times
 }
 
-// distances are the distances between neighbours, which lie in the order of the polls.
+// distances are the distances between neighbors, which lie in the order of the polls.
 func distances(times []time.Duration) (gaps []time.Duration) {
 	for i := 1; i < len(times); i++ {
 		gaps = append(gaps, times[i]-times[i-1])
@@ -29,7 +29,7 @@ func distances(times []time.Duration) (gaps []time.Duration) {
 	return gaps
 }
 
-// evenly fails unless each distance is the wanted one, but for a millisecond.
+// evenly fails unless each distance is the wanted one, give or take a millisecond.
 func (w *world) evenly(what string, times []time.Duration, want time.Duration) {
 	w.Helper()
 	for i, gap := range distances(times) {
@@ -97,7 +97,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// QUO-24: more accounts than an interval has room for: everybody's turn comes, and no two polls come at once.
+// QUO-24: with more accounts than an interval has room for, all are polled, and no two at once.
 func TestSpreadOfVeryMany(t *testing.T) {
 	inWorld(t, setting{accounts: 200, interval: time.Minute}, func(w *world) {
 		w.runs(5 * time.Minute)
@@ -113,8 +113,8 @@ func TestSpreadOfVeryMany(t *testing.T) {
 	})
 }
 
-// QUO-24: a reload moves nobody's slot; an account that comes is polled at once, and from then on the polls are as evenly
-// spread as if it had always been there; so they are after accounts have gone.
+// QUO-24: a reload moves no slot. A new account is polled at once, and from then on the polls are as evenly spread as if it had
+// always been there; so they are after accounts were removed.
 func TestSpreadAfterChanges(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"}
 	inWorld(t, setting{accounts: 12, specs: specsOf(names[:10]...)["claude"]}, func(w *world) {
@@ -140,7 +140,7 @@ func TestSpreadAfterChanges(t *testing.T) {
 		all := w.polls()
 		w.evenly("twelve accounts", all[len(all)-200:], interval/12)
 
-		w.follow(specsOf("a", "b", "g")) // neighbours stay, and one that is far from them
+		w.follow(specsOf("a", "b", "g")) // neighbors stay, and one that is far from them
 		before = len(w.polls())
 		w.runs(5 * interval)
 		w.evenly("three accounts", w.polls()[before:], interval/3)
@@ -151,7 +151,7 @@ func TestSpreadAfterChanges(t *testing.T) {
 	})
 }
 
-// QUO-24: accounts that come and go with every reload keep nobody from being polled.
+// QUO-24: accounts that come and go with every reload do not keep others from being polled.
 func TestSpreadWithRestlessAccounts(t *testing.T) {
 	inWorld(t, setting{accounts: 3, interval: time.Minute}, func(w *world) {
 		for range 200 {
@@ -169,8 +169,8 @@ func TestSpreadWithRestlessAccounts(t *testing.T) {
 	})
 }
 
-// QUO-24: what happens to some polls moves no other; an account that has to wait comes back in its own slot, whichever
-// accounts have come or gone meanwhile; and no 429 of the usage endpoint affects routing.
+// QUO-24: a failed poll moves no other one. An account that has to wait is polled in its own slot again, even if accounts were
+// added or removed meanwhile. A 429 of the usage endpoint does not affect routing.
 func TestSpreadWithFailures(t *testing.T) {
 	inWorld(t, setting{accounts: 10}, func(w *world) {
 		w.runs(interval - time.Second)
@@ -190,7 +190,7 @@ func TestSpreadWithFailures(t *testing.T) {
 		w.expect("d", 9, 390, 990, 1290, 1590)
 		w.expect("e", 12, 420)
 		names := w.provider.Accounts()
-		w.follow(specsOf(names[:9]...)) // j has gone
+		w.follow(specsOf(names[:9]...)) // j is removed
 		w.runs(10 * interval)
 		if calls := w.times(w.asks("e")); len(calls) < 3 || calls[2] < 420+3600 || calls[2] > 420+3600+300 {
 			t.Errorf("e was polled at %v", calls)

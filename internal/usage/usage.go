@@ -1,9 +1,9 @@
-// Package usage asks the provider how much of each account's quota is used, which it otherwise tells only in its answers.
-// So the scheduler knows where an account stands before anybody has used it through shunt, sees what other programs use,
-// and learns that a rejection no longer holds (QUO-20 to QUO-25, FO-12).
+// Package usage polls the provider for how much of each account's quota is used, which responses to requests report as
+// well. So the scheduler knows the quota of an account before shunt has used it, sees what other programs use, and ends the
+// cooldown of an account that can serve again (QUO-20 to QUO-25, FO-12).
 //
-// The package decides nothing about requests: what it learns it tells the scheduler, and that an ask failed, for whatever
-// reason, it tells nobody but the log and, in the long run, the operator (QUO-24).
+// The package decides nothing about requests: it passes reports to the scheduler. A failed poll changes nothing there. It is
+// logged, and becomes a health condition if it lasts (QUO-24).
 //
 // A [Poller] is safe for concurrent use.
 package usage
@@ -24,23 +24,23 @@ import (
 	"shunt/internal/pool"
 )
 
-// Entry is an account of a pool that is to be asked about. Entries of several pools may be one identity.
+// Entry is an account of a pool whose usage is polled. Entries of several pools may be one identity.
 type Entry struct {
 	Provider string // the pool's name
 	Family   *family.Family
 	Base     *url.URL
 	Account  *account.Account
-	Pool     *pool.Pool // is told of what was learnt
+	Pool     *pool.Pool // receives the reports
 }
 
-// Options are what a Poller works with. All are required, bar the clock.
+// Options configure a [Poller]. All are required, except for the clock.
 type Options struct {
 	Clock    clock.Clock
 	Log      *slog.Logger
 	Health   *observe.Health
-	Interval time.Duration // between two asks about one identity, whatever retry-after says: at least a minute (QUO-20, QUO-24)
+	Interval time.Duration // between two polls of one identity, whatever retry-after says: at least a minute (QUO-20, QUO-24)
 
-	// Transport should keep no connections: on one that has died, net/http asks a second time.
+	// Transport should keep no connections: on one that has died, net/http sends the request again.
 	Transport http.RoundTripper
 }
 
@@ -51,118 +51,118 @@ type Poller struct {
 	health   *observe.Health
 	interval time.Duration
 	http     http.Client
-	news     chan struct{} // the turns have changed
+	changed  chan struct{} // has a value when the times of polls have changed
 
-	mu       sync.Mutex // never held across I/O
-	subjects map[identity.Key]*subject
-	ring     []*subject // those that have a slot
-	last     time.Time  // when the last poll of any began
+	mu        sync.Mutex // never held across I/O
+	targets   map[identity.Key]*target
+	scheduled []*target // those that have a slot
+	lastPoll  time.Time // when the last poll of any target began
 }
 
 // New returns a poller without accounts. It starts nothing; see [Poller.Run].
 func New(o Options) *Poller {
 	return &Poller{
 		clock: o.Clock, log: o.Log, health: o.Health, interval: o.Interval, http: newClient(o.Transport),
-		news: make(chan struct{}, 1), subjects: map[identity.Key]*subject{},
+		changed: make(chan struct{}, 1), targets: map[identity.Key]*target{},
 	}
 }
 
-// Follow replaces the accounts. A new identity is polled soon: at once, or if several are new, one after the other. One that
-// stays keeps its turn, and one that goes and comes again is not polled twice in an interval, nor before the provider
-// allows it: a reload is no reason for either (QUO-24).
+// Follow replaces the accounts. A new identity is polled at once; several new ones, one shortly after the other. One that
+// stays keeps its slot. One that was removed and returns is not polled twice in an interval, nor before the provider's
+// retry-after: reloads cause no extra polls (QUO-24).
 func (p *Poller) Follow(entries []Entry) {
 	now := p.clock.Now()
 	defer p.wake()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := map[identity.Key]bool{}
-	for key, s := range p.subjects {
-		before[key] = s.entries != nil
-		s.entries = nil
+	for key, t := range p.targets {
+		before[key] = t.entries != nil
+		t.entries = nil
 	}
-	var listed []*subject
+	var listed []*target
 	for _, e := range entries {
 		key := e.Account.Key()
-		s := p.subjects[key]
-		if s == nil {
-			s = &subject{key: key}
-			p.subjects[key] = s
+		t := p.targets[key]
+		if t == nil {
+			t = &target{key: key}
+			p.targets[key] = t
 		}
-		if s.entries == nil {
-			listed = append(listed, s)
+		if t.entries == nil {
+			listed = append(listed, t)
 		}
-		if s.entries = append(s.entries, e); !before[key] {
-			s.good = now
+		if t.entries = append(t.entries, e); !before[key] {
+			t.succeeded = now
 		}
 	}
 	p.schedule(listed, now)
-	for _, s := range p.subjects {
-		if _, ok := s.eligible(); !ok {
-			p.recovered(s)
+	for _, t := range p.targets {
+		if _, ok := t.eligible(); !ok {
+			p.clearCondition(t)
 		}
 	}
 }
 
-// CredentialChanged has a new login of an identity tried at its usual time, however long the old one was refused.
+// CredentialChanged polls an identity with its new login at its usual time, even if the old login was rejected for long.
 func (p *Poller) CredentialChanged(key identity.Key) {
 	now := p.clock.Now()
 	defer p.wake()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s := p.subjects[key]; s != nil && s.refused {
-		s.due, s.notBefore = later(s.asked.Add(p.interval), now), time.Time{}
+	if t := p.targets[key]; t != nil && t.rejected {
+		t.due, t.notBefore = later(t.polled.Add(p.interval), now), time.Time{}
 	}
 }
 
-// Run polls until ctx ends, and returns when no poll is in flight any more.
+// Run polls until ctx ends. It returns when no poll is in flight.
 func (p *Poller) Run(ctx context.Context) {
-	var asking sync.WaitGroup
-	defer asking.Wait()
+	var polls sync.WaitGroup
+	defer polls.Wait()
 	for ctx.Err() == nil {
-		s, with, wait := p.next()
-		if s != nil {
-			asking.Go(func() { p.ask(ctx, s, with) })
+		t, with, wait := p.next()
+		if t != nil {
+			polls.Go(func() { p.poll(ctx, t, with) })
 			continue
 		}
 		select {
-		case <-time.After(p.clock.Scale(wait) + 1): // of a fast clock, what is left may be less than a nanosecond
-		case <-p.news:
+		case <-time.After(p.clock.Scale(wait) + 1): // on a fast clock, the rest of a wait may be less than a nanosecond
+		case <-p.changed:
 		case <-ctx.Done():
 		}
 	}
 }
 
-// next returns the identity whose turn it is, with the account to poll with, and begins its poll. If there is none,
-// wait is the time until the next turn, unless there is news.
-func (p *Poller) next() (s *subject, with Entry, wait time.Duration) {
+// next returns the target that is due, with the account to poll with, and marks its poll as begun. If none is due, t is nil
+// and wait is the time until the next one is, unless p.changed has a value before.
+func (p *Poller) next() (t *target, with Entry, wait time.Duration) {
 	now := p.clock.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, other := range p.ring {
-		if other.asking || s != nil && !other.due.Before(s.due) {
+	for _, other := range p.scheduled {
+		if other.polling || t != nil && !other.due.Before(t.due) {
 			continue
 		}
 		if entry, ok := other.eligible(); ok {
-			s, with = other, entry
+			t, with = other, entry
 		}
 	}
-	if s == nil {
+	if t == nil {
 		return nil, with, p.interval
 	}
-	// Polls that are late, or outside of their slots, do not come at once either.
-	gap := min(firstGap, p.interval/time.Duration(len(p.ring)))
-	if at := later(s.due, p.last.Add(gap)); at.After(now) {
+	// Polls that are late or outside their slots keep a distance, too.
+	gap := min(firstGap, p.interval/time.Duration(len(p.scheduled)))
+	if at := later(t.due, p.lastPoll.Add(gap)); at.After(now) {
 		return nil, with, at.Sub(now)
 	}
-	s.asking, s.asked, p.last = true, now, now
-	s.due = slotFrom(s.slot, later(s.due.Add(p.interval), now), p.interval)
-	return s, with, 0
+	t.polling, t.polled, p.lastPoll = true, now, now
+	t.due = slotFrom(t.slot, later(t.due.Add(p.interval), now), p.interval)
+	return t, with, 0
 }
 
-// wake tells Run of news.
+// wake makes Run look at the targets again.
 func (p *Poller) wake() {
 	select {
-	case p.news <- struct{}{}:
+	case p.changed <- struct{}{}:
 	default:
 	}
 }

@@ -15,13 +15,13 @@ import (
 	"shunt/internal/sim"
 )
 
-// QUO-21: what an ask looks like: the account's token, the two headers, and nothing that another program would send.
-func TestAsk(t *testing.T) {
+// QUO-21: a poll sends the account's token, the two headers, and nothing that another program would send.
+func TestPoll(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
 		w.runs(time.Second)
 		calls := w.asks("a")
 		if len(calls) != 1 {
-			t.Fatalf("%d asks", len(calls))
+			t.Fatalf("%d polls", len(calls))
 		}
 		if c := calls[0]; c.Method != http.MethodGet || c.Path != "/proxy/api/oauth/usage" || c.BodyLength != 0 || c.Host != "127.0.0.1:8001" {
 			t.Errorf("%s %s to %s with %d bytes", c.Method, c.Path, c.Host, c.BodyLength)
@@ -42,7 +42,7 @@ func TestAsk(t *testing.T) {
 	})
 }
 
-// QUO-22, QUO-23: the windows of the reply reach the pool with their resets; no status does.
+// QUO-22, QUO-23: the windows of the response reach the pool with their resets; no status does.
 func TestReading(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
 		w.runs(time.Second)
@@ -66,7 +66,7 @@ func TestReading(t *testing.T) {
 	})
 }
 
-// The demo: an interval is one of the poller's clock.
+// The demo: intervals are measured on the poller's clock.
 func TestIntervalOfAFastClock(t *testing.T) {
 	inWorld(t, setting{accounts: 1, speed: 100}, func(w *world) {
 		began := time.Now()
@@ -78,19 +78,19 @@ func TestIntervalOfAFastClock(t *testing.T) {
 	})
 }
 
-// Many accounts and a short interval: everybody's turn comes.
-func TestShortTurns(t *testing.T) {
+// With many accounts and a short interval, all of them are polled.
+func TestManyAccounts(t *testing.T) {
 	inWorld(t, setting{accounts: 200, interval: time.Minute}, func(w *world) {
 		w.runs(4 * time.Minute)
 		for _, name := range w.provider.Accounts() {
 			if calls := w.asks(name); len(calls) < 3 {
-				t.Errorf("%s was asked about at %v", name, w.times(calls))
+				t.Errorf("%s was polled at %v", name, w.times(calls))
 			}
 		}
 	})
 }
 
-// QUO-21: who is asked about: whose login can be refreshed, paused or not. No setup token is, in a variable or in a file.
+// QUO-21: an account whose login can be refreshed is polled, even if it is paused. A setup token is not, in a variable or in a file.
 func TestEligible(t *testing.T) {
 	specs := []account.Spec{
 		{Name: "a"},
@@ -127,8 +127,8 @@ func (w *world) pause(account string) {
 	}
 }
 
-// QUO-21: one call serves all entries of an identity, in however many pools.
-func TestOneCallAnIdentity(t *testing.T) {
+// QUO-21: one poll serves all entries of an identity, in all its pools.
+func TestOnePollPerIdentity(t *testing.T) {
 	specs := []account.Spec{{Name: "a", UUID: "u-1"}, {Name: "alias", UUID: "u-1"}}
 	inWorld(t, setting{accounts: 1, specs: specs, before: func(w *world) {
 		w.put("alias", w.provider.Credentials("a"))
@@ -143,12 +143,12 @@ func TestOneCallAnIdentity(t *testing.T) {
 			}
 		}
 		if s := w.registry.Pool("other").Snapshot()[0]; s.Cooldown != 0 {
-			t.Errorf("FO-12: it still rests %v", s.Cooldown)
+			t.Errorf("FO-12: it still cools down for %v", s.Cooldown)
 		}
 	})
 }
 
-// reject has a pool see its account rejected now.
+// reject makes a pool see its account rejected now.
 func (w *world) reject(name, account string) {
 	for _, s := range w.registry.Pool(name).Snapshot() {
 		if s.Name == account {
@@ -159,22 +159,15 @@ func (w *world) reject(name, account string) {
 	}
 }
 
-// QUO-24: in a reload, who stays keeps its turn, who is new is polled at once and has a slot of its own from then on, and
-// who has gone is not polled any more.
+// QUO-24: in a reload, an account that stays keeps its slot, a new one is polled at once and then in a slot of its own, and one
+// that was removed is no longer polled.
 func TestFollow(t *testing.T) {
-	listed := func(names ...string) map[string][]account.Spec {
-		var specs []account.Spec
-		for _, name := range names {
-			specs = append(specs, account.Spec{Name: name})
-		}
-		return map[string][]account.Spec{"claude": specs}
-	}
-	inWorld(t, setting{accounts: 3, specs: listed("a", "b")["claude"]}, func(w *world) {
+	inWorld(t, setting{accounts: 3, specs: specsOf("a", "b")["claude"]}, func(w *world) {
 		w.runs(100 * time.Second)
-		w.follow(listed("b", "c"))
+		w.follow(specsOf("b", "c"))
 		w.runs(150 * time.Second)
 		for range 50 {
-			w.follow(listed("b", "c"))
+			w.follow(specsOf("b", "c"))
 		}
 		w.runs(200 * time.Second)
 		w.expect("a", 0)
@@ -188,9 +181,8 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// QUO-21, QUO-24: an identity that goes, and comes again, has its turn when it would have had it, and nothing is said of it
-// while it is away.
-func TestComingAgain(t *testing.T) {
+// QUO-21, QUO-24: an identity that is removed and returns is polled when it would have been, and not while it is removed.
+func TestReturn(t *testing.T) {
 	whole := map[string][]account.Spec{"claude": nil}
 	inWorld(t, setting{accounts: 2}, func(w *world) {
 		w.provider.Inject("b", sim.Throttled("7200").On(sim.UsagePath).Times(1))
@@ -207,17 +199,17 @@ func TestComingAgain(t *testing.T) {
 		w.follow(nil)
 		w.runs(2 * time.Hour)
 		w.expect("b", 15)
-		asked := len(w.asks("a"))
+		before := len(w.asks("a"))
 		w.follow(whole)
 		w.runs(interval/2 + time.Second)
-		if a, b := len(w.asks("a"))-asked, len(w.asks("b")); a != 1 || b != 2 {
-			t.Errorf("when they came again, a was asked about %d times, b %d times in all", a, b)
+		if a, b := len(w.asks("a"))-before, len(w.asks("b")); a != 1 || b != 2 {
+			t.Errorf("after they returned, a was polled %d times, b %d times in all", a, b)
 		}
 	})
 }
 
-// An identity that goes while it is asked about is no operator's business, whatever comes of it.
-func TestGoingWhileAsking(t *testing.T) {
+// An identity that is removed during a poll is not a condition, whatever the poll's result.
+func TestRemovedDuringPoll(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
 		w.provider.Inject("a", sim.Failure(500, messages.TypeAPI, "no").On(sim.UsagePath).After(5*time.Second))
 		w.runs(30 * time.Minute)
@@ -232,8 +224,8 @@ func TestGoingWhileAsking(t *testing.T) {
 	})
 }
 
-// The end does not wait for an answer.
-func TestEndWhileAsking(t *testing.T) {
+// The end does not wait for a response.
+func TestEndDuringPoll(t *testing.T) {
 	inWorld(t, setting{accounts: 2}, func(w *world) {
 		w.provider.Inject("", sim.Hang().On(sim.UsagePath))
 		w.runs(time.Second)
