@@ -34,7 +34,7 @@ func TestUsageUpdate(t *testing.T) {
 		{"nothing stored", quota.WindowSignal{}, percent(0.5), hour, view{0.5, nil, ""}},
 		{"zero is known", full, percent(0), hour, view{0.0, 2 * hour, "rejected"}},
 		{"more than all", full, percent(1.5), hour, view{1.5, 2 * hour, "rejected"}},
-		{"a window that is not in the reply", full, quota.WindowUsage{Reset: at(3 * hour)}, hour, view{0.4, 2 * hour, "rejected"}},
+		{"a window that is not in the response", full, quota.WindowUsage{Reset: at(3 * hour)}, hour, view{0.4, 2 * hour, "rejected"}},
 		{"a negative number", full, percent(-1), hour, view{0.4, 2 * hour, "rejected"}},
 		{"no number", full, percent(math.NaN()), hour, view{0.4, 2 * hour, "rejected"}},
 	}

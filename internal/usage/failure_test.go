@@ -312,7 +312,7 @@ func TestCondition(t *testing.T) {
 		ptr(usageFault(sim.Throttled(""))):                        "the usage endpoint responded 429",
 		ptr(usageFault(sim.CredentialForbidden())):                "responded 403 (reading usage requires the scope user:profile; a new login has it)",
 		ptr(usageFault(sim.ResetConnection())):                    "/api/oauth/usage",
-		ptr(respond(func(http.ResponseWriter, *http.Request) {})): "the reply is not a JSON object",
+		ptr(respond(func(http.ResponseWriter, *http.Request) {})): "the response is not a JSON object",
 	} {
 		inWorld(t, setting{accounts: 2}, func(w *world) {
 			w.provider.Inject("a", *fault)

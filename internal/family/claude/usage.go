@@ -24,23 +24,23 @@ const (
 // (QUO-25). A part that is malformed is absent and takes no other with it; the error reports that the whole is not such a
 // body, and does not quote it.
 func parseUsage(body []byte) (quota.Usage, error) {
-	var reply members
-	if json.Unmarshal(body, &reply) != nil {
-		return quota.Usage{}, errors.New("the reply is not a JSON object")
+	var response members
+	if json.Unmarshal(body, &response) != nil {
+		return quota.Usage{}, errors.New("the response is not a JSON object")
 	}
-	_, flatFiveHour := reply["five_hour"]
-	_, flatSevenDay := reply["seven_day"]
-	_, listed := reply["limits"]
+	_, flatFiveHour := response["five_hour"]
+	_, flatSevenDay := response["seven_day"]
+	_, listed := response["limits"]
 	if !flatFiveHour && !flatSevenDay && !listed {
-		return quota.Usage{}, errors.New("the reply contains no quota window")
+		return quota.Usage{}, errors.New("the response contains no quota window")
 	}
 	var u quota.Usage
 	for w, name := range [...]string{FiveHour: "five_hour", SevenDay: "seven_day"} {
-		flat := reply.members(name)
+		flat := response.members(name)
 		add(&u.Windows[w], flat["utilization"], flat["resets_at"])
 	}
 	var rows []json.RawMessage
-	_ = json.Unmarshal(reply["limits"], &rows)
+	_ = json.Unmarshal(response["limits"], &rows)
 	for _, raw := range rows {
 		row := membersOf(raw)
 		if w, ok := windowOf(row); ok {
@@ -120,13 +120,13 @@ type scopeJSON struct {
 
 // appendUsage writes what [parseUsage] reads (USE-2).
 func appendUsage(dst []byte, u quota.Usage) []byte {
-	reply := usageJSON{FiveHour: windowOfUsage(&u.Windows[FiveHour]), SevenDay: windowOfUsage(&u.Windows[SevenDay])}
+	response := usageJSON{FiveHour: windowOfUsage(&u.Windows[FiveHour]), SevenDay: windowOfUsage(&u.Windows[SevenDay])}
 	if w := windowOfUsage(&u.Windows[Fable]); w != nil {
 		limit := limitJSON{Kind: scopedLimit, Percent: w.Utilization, ResetsAt: w.ResetsAt}
 		limit.Scope.Model.DisplayName = fableName
-		reply.Limits = []limitJSON{limit}
+		response.Limits = []limitJSON{limit}
 	}
-	body, err := json.Marshal(reply)
+	body, err := json.Marshal(response)
 	if err != nil {
 		panic(err) // utilizations are finite
 	}

@@ -14,7 +14,7 @@ import (
 	"shunt/internal/quota"
 )
 
-// wholeReply has the shape of the endpoint's reply, windows included that shunt does not know.
+// wholeReply has the shape of the endpoint's response, windows included that shunt does not know.
 const wholeReply = `{
 	"five_hour": {"utilization": 37.5, "resets_at": "2026-03-01T17:00:00.771862+00:00"},
 	"seven_day": {"utilization": 104, "resets_at": "2026-03-05T08:00:00+02:00"},
@@ -45,13 +45,13 @@ func used(fraction float64, reset string) quota.WindowUsage {
 	return w
 }
 
-// QUO-22, QUO-25: which part of a reply is which window's, and what is no part.
+// QUO-22, QUO-25: which part of a response is which window's, and what is no part.
 func TestParseUsage(t *testing.T) {
 	const five, seven, fable = claude.FiveHour, claude.SevenDay, claude.Fable
 	type windows = map[int]quota.WindowUsage
 	for _, c := range []struct {
-		name, reply string
-		want        windows
+		name, response string
+		want           windows
 	}{
 		{"the whole", wholeReply, windows{
 			five: used(0.38, "2026-03-01T17:00:00Z"), seven: used(1.04, "2026-03-05T06:00:00Z"), fable: used(0.12, ""),
@@ -127,7 +127,7 @@ func TestParseUsage(t *testing.T) {
 		{"names are exact", `{"five_hour":{"Utilization":50},"limits":[{"Kind":"session","percent":50},{"kind":"session","Percent":50}]}`, nil},
 		{"Fable's name is exact", `{"limits":[{"kind":"weekly_scoped","percent":6,"scope":{"model":{"display_name":"Fable 5"}}}]}`, nil},
 	} {
-		got, err := claude.Family.Usage.Parse([]byte(c.reply))
+		got, err := claude.Family.Usage.Parse([]byte(c.response))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -141,16 +141,16 @@ func TestParseUsage(t *testing.T) {
 	}
 }
 
-// QUO-24: what is no reply of the endpoint is an error, which does not quote it.
+// QUO-24: what is no response of the endpoint is an error, which does not quote it.
 func TestParseUsageRefuses(t *testing.T) {
-	for reply, want := range map[string]string{
-		``: "the reply is not a JSON object", `<html>`: "the reply is not a JSON object", `[]`: "the reply is not a JSON object", `"five_hour"`: "the reply is not a JSON object",
-		`{"five_hour":{"utilization":37}`: "the reply is not a JSON object",
-		`null`:                            "the reply contains no quota window", `{}`: "the reply contains no quota window",
-		`{"type":"error","error":{"type":"rate_limit_error","message":"no"}}`: "the reply contains no quota window",
+	for response, want := range map[string]string{
+		``: "the response is not a JSON object", `<html>`: "the response is not a JSON object", `[]`: "the response is not a JSON object", `"five_hour"`: "the response is not a JSON object",
+		`{"five_hour":{"utilization":37}`: "the response is not a JSON object",
+		`null`:                            "the response contains no quota window", `{}`: "the response contains no quota window",
+		`{"type":"error","error":{"type":"rate_limit_error","message":"no"}}`: "the response contains no quota window",
 	} {
-		if got, err := claude.Family.Usage.Parse([]byte(reply)); err == nil || err.Error() != want || got != (quota.Usage{}) {
-			t.Errorf("%s: %+v, %v", reply, got, err)
+		if got, err := claude.Family.Usage.Parse([]byte(response)); err == nil || err.Error() != want || got != (quota.Usage{}) {
+			t.Errorf("%s: %+v, %v", response, got, err)
 		}
 	}
 }
@@ -178,7 +178,7 @@ func FuzzParseUsage(f *testing.F) {
 	})
 }
 
-// readings are all that a reply says of a window, the flat one first.
+// readings are all that a response says of a window, the flat one first.
 func readings(body []byte, w int) (list []quota.WindowUsage) {
 	add := func(percent, resetsAt any) {
 		number, _ := percent.(json.Number)
@@ -190,12 +190,12 @@ func readings(body []byte, w int) (list []quota.WindowUsage) {
 		reset, _ := time.Parse(time.RFC3339, text)
 		list = append(list, quota.WindowUsage{Utilization: max(0, value) / 100, Has: true, Reset: reset})
 	}
-	reply := decoded(body)
+	response := decoded(body)
 	if w != claude.Fable {
-		flat, _ := reply[[...]string{"five_hour", "seven_day"}[w]].(map[string]any)
+		flat, _ := response[[...]string{"five_hour", "seven_day"}[w]].(map[string]any)
 		add(flat["utilization"], flat["resets_at"])
 	}
-	rows, _ := reply["limits"].([]any)
+	rows, _ := response["limits"].([]any)
 	for _, each := range rows {
 		row, _ := each.(map[string]any)
 		scope, _ := row["scope"].(map[string]any)
@@ -208,13 +208,13 @@ func readings(body []byte, w int) (list []quota.WindowUsage) {
 	return list
 }
 
-func decoded(body []byte) (reply map[string]any) {
+func decoded(body []byte) (response map[string]any) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
-	if !json.Valid(body) || decoder.Decode(&reply) != nil {
+	if !json.Valid(body) || decoder.Decode(&response) != nil {
 		return nil
 	}
-	return reply
+	return response
 }
 
 func highest(list []quota.WindowUsage) (best quota.WindowUsage) {
