@@ -16,8 +16,7 @@ import (
 	"shunt/internal/observe"
 )
 
-// newMetrics returns the metrics, or nil where nobody could read them. Whether there are any is settled at the start
-// (CFG-51).
+// newMetrics returns the metrics, or nil if nothing serves them. A reload does not change that (CFG-51).
 func (a *App) newMetrics(cfg *config.Config) *observe.Metrics {
 	if !cfg.Server.Admin.Present && !cfg.Server.Metrics.Present {
 		return nil
@@ -30,7 +29,7 @@ func (a *App) newMetrics(cfg *config.Config) *observe.Metrics {
 	})
 }
 
-// poolAccounts are the accounts of all pools as they stand.
+// poolAccounts returns the current state of the accounts of all pools.
 func (a *App) poolAccounts() []observe.PoolAccount {
 	var all []observe.PoolAccount
 	providers := a.serving.Load().config.Providers
@@ -57,13 +56,13 @@ func (a *App) poolAccounts() []observe.PoolAccount {
 	return all
 }
 
-// refreshed counts a call of the token endpoint.
+// refreshed counts a request to the token endpoint.
 func (a *App) refreshed(entry string, err error) {
 	if a.metrics == nil {
 		return
 	}
 	provider, account, ok := strings.Cut(entry, "/")
-	if !ok || provider == "" { // a file that no entry leads to any more
+	if !ok || provider == "" { // a file that no entry uses
 		provider, account = "", ""
 	}
 	result := "success"
@@ -77,13 +76,12 @@ func (a *App) refreshed(entry string, err error) {
 }
 
 const (
-	scrapePatience = time.Second      // of an end for a scrape that is under way
-	scrapeTimeout  = 10 * time.Second // for a scraper to send its request, and again to read the answer
-	tracesPatience = 5 * time.Second  // of an end for the last traces
+	scrapeTimeout      = 10 * time.Second // for a scraper to send its request, and again to read the response
+	scrapeDrainTimeout = time.Second      // for scrapes in flight at the end
 )
 
-// serveScrapes serves GET /metrics at the address that [server.metrics] gives it, if it does, until end is called. The end
-// is never nil. On a loopback address, only loopback names and server.allowed_hosts lead to it (AUTH-4).
+// serveScrapes serves GET /metrics at the address of [server.metrics], if there is one, until end is called; end is never nil. A
+// loopback address is reached by loopback names and server.allowed_hosts only (AUTH-4).
 func (a *App) serveScrapes() (end func() error, _ error) {
 	settings := &a.config.Load().Server.Metrics
 	if !settings.Present {
@@ -111,37 +109,13 @@ func (a *App) serveScrapes() (end func() error, _ error) {
 	go func() { served <- server.Serve(l) }()
 	a.options.Log.Info("metrics are served", "address", l.Addr().String())
 	return func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), scrapePatience)
+		ctx, cancel := context.WithTimeout(context.Background(), scrapeDrainTimeout)
 		defer cancel()
-		_ = server.Shutdown(ctx) // what is left is cut
+		_ = server.Shutdown(ctx) // Close aborts those that are left
 		err := server.Close()
 		if served := <-served; served != http.ErrServerClosed {
 			err = errors.Join(err, fmt.Errorf("serve metrics: %w", served))
 		}
 		return err
 	}, nil
-}
-
-// openTraces begins the export of traces, if [otel] asks for it.
-func (a *App) openTraces(ctx context.Context) (err error) {
-	cfg := a.config.Load()
-	if !cfg.OTel.Present {
-		return nil
-	}
-	a.traces, err = observe.OpenTraces(ctx, observe.TraceOptions{
-		Endpoint: cfg.OTel.Endpoint, Service: cfg.OTel.ServiceName, Version: a.options.Version, Ratio: cfg.OTel.SampleRatio, Health: a.health,
-	})
-	return err
-}
-
-// closeTraces exports the last traces; a collector that does not answer must not make an end a failure.
-func (a *App) closeTraces() {
-	if a.traces == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), tracesPatience)
-	defer cancel()
-	if err := a.traces.Close(ctx); err != nil {
-		a.options.Log.Warn("the last traces are lost", "error", err)
-	}
 }
