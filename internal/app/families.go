@@ -22,7 +22,7 @@ func familyOf(p *config.Provider) *family.Family {
 	return find(func(f *family.Family) bool { return f.Auth == string(p.Auth) })
 }
 
-// responsesOf returns the family that says what the responses of a provider without accounts mean.
+// responsesOf returns the family that defines the responses of a provider without accounts.
 func responsesOf(p *config.Provider) *family.Family {
 	return find(func(f *family.Family) bool { return f.Kind == string(p.Kind) })
 }
@@ -36,7 +36,7 @@ func find(wanted func(*family.Family) bool) *family.Family {
 	return nil
 }
 
-// dialects are what clients may speak.
+// dialects are the dialects of clients.
 var dialects = []dialect.Inbound{messages.Dialect{}}
 
 // quotaTables returns the quota windows of each family, by its name.
@@ -48,7 +48,7 @@ func quotaTables() map[string]*quota.Table {
 	return tables
 }
 
-// Families returns what the configuration needs to know of each family.
+// Families returns the families for the configuration.
 func Families() []config.Family {
 	known := make([]config.Family, len(families))
 	for i, f := range families {
@@ -59,7 +59,7 @@ func Families() []config.Family {
 	return known
 }
 
-// configWindows returns the windows of a family, by the names that their keys have.
+// configWindows returns the windows of a family for the configuration's keys.
 func configWindows(f *family.Family) []config.Window {
 	windows := f.Windows.Windows()
 	known := make([]config.Window, len(windows))

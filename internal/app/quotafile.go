@@ -14,28 +14,26 @@ import (
 	"shunt/internal/store"
 )
 
-// quotaFile is the file that carries the quota of pooled accounts from one run of the process to the next (QUO-30). One
-// goroutine reads it once and then writes it from time to time. A write replaces it as a whole: a process that is killed at any
-// moment leaves the old file or the new one.
+// quotaFile is the file with the quota of pooled accounts (QUO-30). It is not safe for concurrent use. A write replaces the whole
+// file: a process that is killed at any moment leaves the old file or the new one.
 type quotaFile struct {
 	path   string
 	dir    *store.Dir
 	tables map[string]*quota.Table
-	bad    bool // the file could not be read and is to be kept
+	bad    bool // the file could not be read, and must not be overwritten
 }
 
-// newQuotaFile returns the file at path, of accounts of the families that have tables. It does not access the disk.
+// newQuotaFile returns the file at path, for accounts of the families that have tables. It does not access the disk.
 func newQuotaFile(path string, tables map[string]*quota.Table) *quotaFile {
 	return &quotaFile{path: path, dir: store.NewDir(filepath.Dir(path)), tables: tables}
 }
 
-// Load reads the file, with the times that a process of that start can rely on (QUO-34). A file that does not exist is
+// Load reads the file, with the times on which a process that started at start can rely (QUO-34). A file that does not exist is
 // empty. Current reports whether the file has the current version; if not, it should be written again (QUO-36).
 //
-// After an error the caller begins with nothing (QUO-32). A file that could not be read is kept as PATH.bad; if that fails, Save
-// does not write until it succeeds.
+// A file that could not be read is kept as PATH.bad (QUO-32); if it cannot be renamed, Save does not write until it can.
 func (f *quotaFile) Load(ctx context.Context, start time.Time) (q pool.Quotas, current bool, err error) {
-	// A killed process leaves an incomplete file behind. It is of no use: the next save writes all that is known.
+	// A killed process leaves an incomplete file behind. The next save writes all that is known.
 	_ = f.dir.RemoveOrphans(ctx, filepath.Base(f.path), 0)
 	doc, err := f.dir.Get(ctx, filepath.Base(f.path))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,7 +60,7 @@ func (f *quotaFile) Save(ctx context.Context, q pool.Quotas) error {
 	return nil
 }
 
-// setAside renames a bad file, so that it is not overwritten. Something that is not a regular file stays.
+// setAside renames a bad file, so that it is not overwritten. It fails if the path is not a regular file.
 func (f *quotaFile) setAside() error {
 	if !f.bad {
 		return nil

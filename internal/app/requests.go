@@ -6,22 +6,22 @@ import (
 	"shunt/internal/observe"
 )
 
-// requestLog is the request log that the configuration names, if it names one: after a reload it may be another.
+// requestLog is the request log that the configuration names, if any. A reload may replace it.
 type requestLog struct {
-	mu   sync.RWMutex // held while a record is handed over, so that a log that is being closed gets none
+	mu   sync.RWMutex // held during each write, so that a log that is being closed receives none
 	log  *observe.RequestLog
 	path string
-	gone int64 // lines lost by logs that were closed
+	old  int64 // lines lost by logs that were closed
 }
 
-// lost is how many lines could not be written since the start.
+// lost returns the number of lines that could not be written since the start.
 func (l *requestLog) lost() int64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if l.log == nil {
-		return l.gone
+		return l.old
 	}
-	return l.gone + l.log.Lost()
+	return l.old + l.log.Lost()
 }
 
 func (l *requestLog) write(r *observe.Record) {
@@ -32,8 +32,8 @@ func (l *requestLog) write(r *observe.Record) {
 	}
 }
 
-// open has records written to the file at path from now on, or to none where that is empty. The file that is in use
-// already is opened anew, as log rotation needs it. On an error everything stays as it was.
+// open changes the file to the one at path, or to none if path is empty. It opens a file that is in use already again, as log
+// rotation requires. On an error nothing changes.
 func (l *requestLog) open(path string, health *observe.Health) error {
 	if l.log != nil && path == l.path {
 		return l.log.Reopen()
@@ -53,12 +53,12 @@ func (l *requestLog) open(path string, health *observe.Health) error {
 		return nil
 	}
 	lost := last.Lost()
-	l.gone += lost
+	l.old += lost
 	l.mu.Unlock()
 	err := last.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.gone += last.Lost() - lost
+	l.old += last.Lost() - lost
 	return err
 }
 

@@ -23,8 +23,8 @@ func (l stallListener) Accept() (net.Conn, error) {
 	return &stallConn{Conn: c, timeout: l.timeout}, nil
 }
 
-// stallConn gives every write deadlines of a part of timeout each. Setting a deadline costs more than a small write, so it is
-// set for a little longer and kept until less than a part is left of it.
+// stallConn divides the timeout into stallParts deadlines. Setting a deadline costs more than a small write, so each is set a
+// little later than necessary, and kept until less than a part is left.
 type stallConn struct {
 	net.Conn
 	timeout  time.Duration
@@ -32,12 +32,12 @@ type stallConn struct {
 }
 
 const (
-	stallParts = 4  // deadlines that have to pass in a row without a byte written
-	stallSlack = 16 // a deadline is longer than its part of the timeout by this part of that
+	stallParts = 4  // deadlines in a row without a written byte until a write fails
+	stallSlack = 16 // a deadline is 1/stallSlack of a part longer than the part
 )
 
-// Write fails, and ends the connection, only if nothing of p could be written for the timeout: a client that reads slowly
-// stays.
+// Write fails, and closes the connection, only if no byte of p could be written for the timeout. A client that reads slowly
+// stays connected.
 func (c *stallConn) Write(p []byte) (written int, err error) {
 	for silent := 0; ; {
 		if err := c.renew(); err != nil {
@@ -54,7 +54,7 @@ func (c *stallConn) Write(p []byte) (written int, err error) {
 			silent++
 		}
 		if silent == stallParts {
-			c.Conn.Close() // whatever net/http would write next must not wait again
+			c.Conn.Close() // the next write of net/http must not wait again
 			return written, err
 		}
 	}
@@ -70,7 +70,7 @@ func (c *stallConn) renew() error {
 	return c.SetWriteDeadline(deadline)
 }
 
-// CloseWrite lets net/http end a response before the request was read whole: the client reads it before a reset.
+// CloseWrite lets net/http end a response before it has read the whole request, so that the client reads it before a reset.
 func (c *stallConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
