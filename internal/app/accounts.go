@@ -4,43 +4,58 @@ import (
 	"net/http"
 
 	"shunt/internal/account"
+	"shunt/internal/config"
 	"shunt/internal/identity"
 	"shunt/internal/oauth"
 	"shunt/internal/userfile"
 )
 
-// newKeeper returns the keeper of the process's credentials. A credential that changes ends the cooldowns of the old one.
-func newKeeper(a *App) (*account.Keeper, error) {
+// openAccounts sets the keeper of the credentials of all families, and the account store and the login client of the web surface.
+func (a *App) openAccounts() error {
 	getenv := userfile.Getenv(a.options.Env)
 	var transport http.RoundTripper
 	if a.options.Dial != nil {
 		transport = &http.Transport{DialContext: a.options.Dial, DisableKeepAlives: true}
 	}
-	var kept []account.Family
-	for _, f := range families {
+	kept := make([]account.Family, len(families))
+	for i, f := range families {
 		dir, err := account.StoreDir(f.Name, getenv)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		vendor, warnings := f.Vendor.Overridden(getenv)
 		for _, warning := range warnings {
 			a.options.Log.Warn(warning)
 		}
 		client := oauth.NewClient(vendor, transport)
-		if a.oauth == nil { // the web surface adds accounts of the first family
+		kept[i] = account.Family{Name: f.Name, Format: f.Credentials, Refresher: client, Dir: dir}
+		if i == 0 { // the web surface adds accounts of the first family
 			a.store, a.oauth = account.OpenStore(dir, f.Credentials), client
 		}
-		kept = append(kept, account.Family{Name: f.Name, Format: f.Credentials, Refresher: client, Dir: dir})
 	}
-	return account.NewKeeper(account.Options{
+	a.keeper = account.NewKeeper(account.Options{
 		Clock: a.options.Clock, Log: a.options.Log, Health: a.health, Families: kept, Getenv: getenv,
 		OnChange: a.credentialChanged, OnRefresh: a.refreshed,
-	}), nil
+	})
+	return nil
 }
 
+// credentialChanged ends the cooldowns of an identity's old credential (TOK-7).
 func (a *App) credentialChanged(key identity.Key) {
 	a.registry.CredentialChanged(key)
 	if a.poller != nil {
 		a.poller.CredentialChanged(key)
 	}
+}
+
+// specsOf returns the configured accounts of a pool.
+func specsOf(p *config.Provider) []account.Spec {
+	specs := make([]account.Spec, len(p.Accounts))
+	for i, c := range p.Accounts {
+		specs[i] = account.Spec{
+			Name: c.Name, Credentials: c.Credentials, TokenEnv: c.TokenEnv,
+			UUID: c.UUID, OrganizationUUID: c.OrganizationUUID,
+		}
+	}
+	return specs
 }

@@ -9,8 +9,7 @@ import (
 	"shunt/internal/pool"
 )
 
-// newAdmin returns the web surface, or nil where the configuration has none. Whether there is one is settled at the start
-// (CFG-51).
+// newAdmin returns the web surface, or nil if it is off. A reload does not turn it on or off (CFG-51).
 func (a *App) newAdmin(cfg *config.Config) *admin.Admin {
 	if !cfg.Server.Admin.Present {
 		return nil
@@ -23,7 +22,7 @@ func (a *App) newAdmin(cfg *config.Config) *admin.Admin {
 	})
 }
 
-// adminProviders are the providers of the running configuration, as the web surface sees them.
+// adminProviders returns the providers of the running configuration for the web surface.
 func (a *App) adminProviders() []admin.Provider {
 	running := a.serving.Load()
 	providers := make([]admin.Provider, 0, len(running.config.Providers))
@@ -44,12 +43,11 @@ func (a *App) adminProviders() []admin.Provider {
 	return providers
 }
 
-// refresh has the account store put into use as it is now, by follow, which is the one place that does so. It returns when new
-// requests are served from it, or the context's error.
+// refresh makes follow read the account store again. It returns when new requests are served from it, or the context's error.
 func (a *App) refresh(ctx context.Context) error {
 	done := make(chan struct{})
 	select {
-	case a.refreshes <- done:
+	case a.rereads <- done:
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -1,5 +1,5 @@
-// Package app builds shunt from a configuration and runs it: the graph of packages, the background work, reloads in a
-// fixed order, the listener, and an end that loses nothing. It decides nothing about requests.
+// Package app builds shunt from a configuration and runs it: the object graph, the background work, reloads in a fixed order,
+// the listener, and a shutdown that loses nothing. It decides nothing about requests.
 package app
 
 import (
@@ -25,21 +25,21 @@ import (
 	"shunt/internal/usage"
 )
 
-// Options are what a configuration does not say.
+// Options are the parameters of an [App] besides its configuration.
 type Options struct {
 	Version string
-	Env     []string // as [os.Environ] gives it
+	Env     []string // as [os.Environ] returns it
 	Clock   clock.Clock
 	Log     *slog.Logger
 	// Level is the logger's level, which follows log.level at each reload; nil leaves it alone.
 	Level *slog.LevelVar
-	// Dial opens connections to providers; nil is the network.
+	// Dial opens connections to providers; nil uses the network.
 	Dial upstream.DialFunc
-	// OnAnswer, if set, sees the record of every inference request.
+	// OnAnswer, if not nil, is called with the record of every inference request when it has ended.
 	OnAnswer func(*observe.Record)
 }
 
-// App is one running shunt.
+// App is a shunt.
 type App struct {
 	options   Options
 	health    *observe.Health
@@ -48,20 +48,47 @@ type App struct {
 	store     *account.Store
 	oauth     *oauth.Client
 	admin     *admin.Admin       // nil: off
-	refreshes chan chan struct{} // has follow put the account store into use, and then close the channel
+	rereads   chan chan struct{} // makes follow read the account store again, and then close the channel
 	serving   atomic.Pointer[serving]
 	transport *upstream.Transport
 	poller    *usage.Poller // nil: off
 	requests  requestLog
-	quotas    *quotaMemory     // nil: off
+	quotas    *quotaSaver      // nil: off
 	metrics   *observe.Metrics // nil: off
 	traces    *observe.Traces  // set by Run; nil: off
 	gateway   *gateway.Gateway
 	server    *http.Server
-	abort     context.CancelCauseFunc // ends the requests that are being served
+	abort     context.CancelCauseFunc // aborts requests in flight
 
-	config  atomic.Pointer[config.Config] // written by New and follow only
-	refused bool                          // the last reload was; follow's own
+	config       atomic.Pointer[config.Config] // written by New and follow only
+	reloadFailed bool                          // the last reload failed; used by follow only
+}
+
+// New builds an App from a valid configuration. It starts nothing, but opens the request log; [App.Run] closes it.
+func New(cfg *config.Config, o Options) (*App, error) {
+	a := &App{
+		options: o, rereads: make(chan chan struct{}), health: observe.NewHealth(o.Log, o.Clock),
+		registry: pool.NewRegistry(o.Clock, quotaTables()), transport: newTransport(cfg, o.Dial),
+	}
+	a.config.Store(cfg)
+	a.poller = a.newPoller(&cfg.Server.Pool)
+	a.metrics = a.newMetrics(cfg)
+	if err := a.openAccounts(); err != nil {
+		return nil, err
+	}
+	if err := a.requests.open(cfg.Log.Requests, a.health); err != nil {
+		return nil, err
+	}
+	if path := cfg.Server.Pool.StatePath; path != "" {
+		var err error
+		if a.quotas, err = restoreQuotas(path, a.registry, a.health, o.Clock); err != nil {
+			o.Log.Warn("the saved quota cannot be restored: shunt starts without it", "error", err)
+		}
+	}
+	a.admin = a.newAdmin(cfg)
+	a.gateway = a.newGateway(cfg)
+	a.server, a.abort = a.newServer(cfg)
+	return a, nil
 }
 
 func newTransport(cfg *config.Config, dial upstream.DialFunc) *upstream.Transport {
@@ -71,56 +98,39 @@ func newTransport(cfg *config.Config, dial upstream.DialFunc) *upstream.Transpor
 	return upstream.NewTransport(dial)
 }
 
-// New builds an App from a valid configuration. It starts nothing that an end of the process would leave behind, but
-// opens the request log; [App.Run] closes it.
-func New(cfg *config.Config, o Options) (*App, error) {
-	a := &App{options: o, refreshes: make(chan chan struct{}), health: observe.NewHealth(o.Log, o.Clock), registry: pool.NewRegistry(o.Clock, quotaTables())}
-	a.config.Store(cfg)
-	a.transport = newTransport(cfg, o.Dial)
-	a.poller = newPoller(a, &cfg.Server.Pool)
-	a.metrics = a.newMetrics(cfg)
-	var err error
-	if a.keeper, err = newKeeper(a); err != nil {
-		return nil, err
-	}
-	if err := a.requests.open(cfg.Log.Requests, a.health); err != nil {
-		return nil, err
-	}
-	if path := cfg.Server.Pool.StatePath; path != "" {
-		if a.quotas, err = recall(path, a.registry, a.health, o.Clock); err != nil {
-			o.Log.Warn("what is known of quota is lost: shunt starts without it", "error", err)
-		}
-	}
-	served := gateway.Options{Version: o.Version, Log: o.Log, Record: a.record, Dialects: dialects}
-	if a.admin = a.newAdmin(cfg); a.admin != nil {
-		served.Admin, served.Metrics = a.admin, a.admin.Readers(a.metrics.Handler())
+func (a *App) newGateway(cfg *config.Config) *gateway.Gateway {
+	o := gateway.Options{Version: a.options.Version, Log: a.options.Log, Record: a.record, Dialects: dialects}
+	if a.admin != nil {
+		o.Admin, o.Metrics = a.admin, a.admin.Readers(a.metrics.Handler())
 	}
 	if cfg.Server.Usage {
-		served.Usage = a.usage()
+		o.Usage = a.usageEndpoint()
 	}
 	if cfg.Server.OAuthUsage {
-		served.ClientUsage = a.clientUsage(families[0])
+		o.ClientUsage = a.clientUsageEndpoint(families[0])
 	}
-	a.gateway = gateway.New(served, a.assemble(cfg))
-	server := &cfg.Server
-	requests, abort := context.WithCancelCause(context.Background())
-	a.abort = abort
-	a.server = &http.Server{
-		Handler:           a.gateway,
-		BaseContext:       func(net.Listener) context.Context { return requests },
-		ReadHeaderTimeout: server.Timeouts.ReadHeader,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    server.Limits.MaxRequestHeaderBytes + server.Limits.MaxURLLength + headerSlack,
-		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
-	}
-	return a, nil
+	return gateway.New(o, a.assemble(cfg))
 }
 
 const (
 	idleTimeout = 10 * time.Minute // of a client's connection between requests
-	headerSlack = 64 << 10         // bytes above the limits that the gateway itself refuses with an answer of its own
+	headerSlack = 64 << 10         // bytes above the limits that the gateway itself enforces, with an error of its own
 )
 
+func (a *App) newServer(cfg *config.Config) (*http.Server, context.CancelCauseFunc) {
+	limits := &cfg.Server.Limits
+	requests, abort := context.WithCancelCause(context.Background())
+	return &http.Server{
+		Handler:           a.gateway,
+		BaseContext:       func(net.Listener) context.Context { return requests },
+		ReadHeaderTimeout: cfg.Server.Timeouts.ReadHeader,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    limits.MaxRequestHeaderBytes + limits.MaxURLLength + headerSlack,
+		ErrorLog:          slog.NewLogLogger(a.options.Log.Handler(), slog.LevelWarn),
+	}, abort
+}
+
+// record logs and counts a request that has ended.
 func (a *App) record(r *observe.Record) {
 	r.Log(context.Background(), a.options.Log)
 	a.requests.write(r)
@@ -152,8 +162,8 @@ func (a *App) Listen() (net.Listener, error) {
 	return l, nil
 }
 
-// Run serves on the listener until ctx ends, and then lets open answers finish for server.shutdown_timeout_seconds and
-// refreshes be written (TOK-5). A value from hup reloads at once (CFG-50). The listener is closed.
+// Run serves on the listener until ctx ends. Then it lets requests in flight finish for server.shutdown_timeout_seconds, saves
+// refreshed credentials (TOK-5), and closes the listener. A value from hup reloads at once (CFG-50).
 func (a *App) Run(ctx context.Context, l net.Listener, hup <-chan struct{}) error {
 	endScrapes, err := a.serveScrapes()
 	if err == nil {
@@ -170,9 +180,9 @@ func (a *App) Run(ctx context.Context, l net.Listener, hup <-chan struct{}) erro
 		tasks.Go(func() { a.poller.Run(background) })
 	}
 	if a.quotas != nil {
-		tasks.Go(func() { a.quotas.keep(background) })
+		tasks.Go(func() { a.quotas.run(background) })
 	}
-	pages, closePages := context.WithCancel(ctx) // open pages never finish by themselves
+	pages, closePages := context.WithCancel(ctx) // open pages never end by themselves
 	defer closePages()
 	if a.admin != nil {
 		tasks.Go(func() { a.admin.Run(pages) })
@@ -197,15 +207,15 @@ func (a *App) Run(ctx context.Context, l net.Listener, hup <-chan struct{}) erro
 	return errors.Join(err, a.close(), endScrapes())
 }
 
-// drain ends the server: no new requests, open ones may finish in time.
+// drain ends the server: it accepts no new requests, and lets those in flight finish in time.
 func (a *App) drain(served <-chan error) error {
-	patience := a.config.Load().Server.ShutdownTimeout
-	a.options.Log.Info("shutting down: open answers may finish", "timeout", patience)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	timeout := a.config.Load().Server.ShutdownTimeout
+	a.options.Log.Info("shutting down when requests in flight have finished", "timeout", timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	if a.server.Shutdown(ctx) != nil {
 		a.abort(upstream.ErrShutdown)
-		a.options.Log.Warn("open answers were cut: server.shutdown_timeout_seconds is over")
+		a.options.Log.Warn("requests in flight were aborted: server.shutdown_timeout_seconds has passed")
 	}
 	err := a.server.Close()
 	if served := <-served; served != http.ErrServerClosed {
@@ -214,11 +224,11 @@ func (a *App) drain(served <-chan error) error {
 	return err
 }
 
-// refreshPatience is how long an end waits for refreshes in flight; each takes at most 30 s (TOK-7c).
-const refreshPatience = 35 * time.Second
+// refreshTimeout is how long a shutdown waits for refreshes in flight. Each takes at most 30 s (TOK-7c).
+const refreshTimeout = 35 * time.Second
 
 func (a *App) close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), refreshPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), refreshTimeout)
 	defer cancel()
 	err := errors.Join(a.gateway.Wait(ctx), a.keeper.Close(ctx))
 	a.transport.Close()
@@ -229,8 +239,8 @@ func (a *App) close() error {
 	return errors.Join(err, a.requests.close())
 }
 
-// Conditions are the named conditions that hold at present.
+// Conditions returns the health conditions that hold now.
 func (a *App) Conditions() []observe.Condition { return a.health.List() }
 
-// Pool is the state of a provider's accounts.
+// Pool returns the state of a provider's accounts.
 func (a *App) Pool(provider string) []pool.Status { return a.registry.Pool(provider).Snapshot() }

@@ -1,15 +1,44 @@
 package app
 
 import (
+	"shunt/internal/account"
 	"shunt/internal/config"
 	"shunt/internal/family"
 	"shunt/internal/gateway"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
+	"shunt/internal/usage"
 )
 
-// usage returns what GET /usage shows (USE-1).
-func (a *App) usage() *gateway.Usage {
+// newPoller returns the poller of the accounts' usage, or nil if polling is off (QUO-20).
+func (a *App) newPoller(c *config.Pool) *usage.Poller {
+	if c.UsageRefresh == 0 {
+		return nil
+	}
+	return usage.New(usage.Options{
+		Clock: a.options.Clock, Log: a.options.Log, Health: a.health, Interval: c.UsageRefresh, Transport: a.transport,
+	})
+}
+
+// polled returns the accounts whose usage is polled (QUO-21): those that are not disabled.
+func (a *App) polled(cfg *config.Config, resolved map[string][]*account.Account) []usage.Entry {
+	var entries []usage.Entry
+	for i := range cfg.Providers {
+		p := &cfg.Providers[i]
+		for _, account := range resolved[p.Name] {
+			if c, _ := p.Account(account.Name()); c.Disabled {
+				continue
+			}
+			entries = append(entries, usage.Entry{
+				Provider: p.Name, Family: familyOf(p), Base: p.BaseURL, Account: account, Pool: a.registry.Pool(p.Name),
+			})
+		}
+	}
+	return entries
+}
+
+// usageEndpoint returns GET /usage (USE-1).
+func (a *App) usageEndpoint() *gateway.Usage {
 	u := &gateway.Usage{Pools: func() []gateway.PoolUsage {
 		return a.poolUsage(func(*config.Provider) bool { return true })
 	}}
@@ -19,8 +48,8 @@ func (a *App) usage() *gateway.Usage {
 	return u
 }
 
-// clientUsage returns the endpoint at which the clients of a family poll their usage (USE-2).
-func (a *App) clientUsage(f *family.Family) *gateway.ClientUsage {
+// clientUsageEndpoint returns the endpoint at which the clients of a family poll their usage (USE-2).
+func (a *App) clientUsageEndpoint(f *family.Family) *gateway.ClientUsage {
 	return &gateway.ClientUsage{
 		Path: "/" + f.Usage.Path, Windows: windowNames(f),
 		Accounts: func() (accounts []gateway.AccountUsage) {

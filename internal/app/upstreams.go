@@ -1,0 +1,66 @@
+package app
+
+import (
+	"shunt/internal/account"
+	"shunt/internal/config"
+	"shunt/internal/pool"
+	"shunt/internal/quota"
+	"shunt/internal/upstream"
+)
+
+func (a *App) pool(cfg *config.Config, p *config.Provider, accounts []*account.Account) *upstream.Pool {
+	roster := a.registry.Pool(p.Name).Configure(members(&cfg.Server.Pool, p, accounts), policy(&cfg.Server.Pool))
+	return upstream.NewPool(upstream.PoolOptions{
+		Name: p.Name, Family: familyOf(p), Base: p.BaseURL, Scheduler: roster, Accounts: accounts,
+		Transport: a.transport, Clock: a.options.Clock, Log: a.options.Log,
+	})
+}
+
+// policy returns the policy of every pool.
+func policy(c *config.Pool) pool.Policy {
+	return pool.Policy{
+		Planned: c.Present, Hard: c.HardThreshold, AvoidBurnRate: c.BurnRateAvoidance, RampInitial: c.RampInitialConcurrency,
+		ReturnWhenCold: c.ReturnHome == config.ReturnWhenCold, CacheTTL: c.CacheTTL,
+	}
+}
+
+// members returns the accounts of a pool with their settings.
+func members(defaults *config.Pool, p *config.Provider, accounts []*account.Account) []pool.Account {
+	windows := familyOf(p).Windows
+	all := make([]pool.Account, len(accounts))
+	for i, a := range accounts {
+		c, _ := p.Account(a.Name())
+		all[i] = pool.Account{
+			Name: a.Name(), Key: a.Key(), Priority: c.Priority, Disabled: c.Disabled,
+			Soft: quota.Soft(defaults.HardThreshold, setting(windows, c.Thresholds), setting(windows, defaults.Thresholds)),
+			Caps: quota.Cap(setting(windows, c.MaxUtilization), setting(windows, defaults.MaxUtilization)),
+		}
+	}
+	return all
+}
+
+// setting converts limits by the names of windows to limits by their places in a table.
+func setting(windows *quota.Table, f config.Fractions) quota.Setting {
+	s := quota.Setting{All: f.All}
+	for i, w := range windows.Windows() {
+		s.Window[i] = f.Window(w.Name)
+	}
+	return s
+}
+
+func newSingle(p *config.Provider, t *upstream.Transport) *upstream.Single {
+	return upstream.NewSingle(p.Name, p.BaseURL, credential(p), responsesOf(p), t)
+}
+
+// credential returns the credential that a provider without accounts receives: the zero value is the client's own.
+func credential(p *config.Provider) upstream.Credential {
+	switch {
+	case p.Auth != config.APIKey:
+		return upstream.Credential{}
+	case p.APIKeyHeader == config.XAPIKey:
+		return upstream.APIKey(p.APIKey)
+	case p.APIKeyHeader == config.XGoogAPIKey:
+		return upstream.GoogAPIKey(p.APIKey)
+	}
+	return upstream.Bearer(p.APIKey)
+}
