@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// response is what the upstream sends for all requests at a time: one JSON document, a short event stream in one piece, or
+// response is what the upstream sends in response to every request: one JSON document, a short event stream in one piece, or
 // a stream of text events, each written separately after a pause.
 type response struct {
 	stream      bool
@@ -32,7 +32,7 @@ const (
 		"event: content_block_start\n" +
 		`data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}` + "\n\n"
 	textEvent = "event: content_block_delta\n" +
-		`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"some words of an answer, "}}` + "\n\n"
+		`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"some words of a result, "}}` + "\n\n"
 	streamTail = "event: content_block_stop\n" +
 		`data: {"type":"content_block_stop","index":0}` + "\n\n" +
 		"event: message_delta\n" +
@@ -44,6 +44,6 @@ const (
 var (
 	shortStream  = streamHead + strings.Repeat(textEvent, 8) + streamTail
 	wholeMessage = `{"id":"msg_01","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[{"type":"text","text":"` +
-		strings.Repeat(`some words of an \"answer\",\n`, 24) +
+		strings.Repeat(`some words of a \"result\",\n`, 24) +
 		`"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":12,"cache_creation_input_tokens":0,"cache_read_input_tokens":28000,"output_tokens":160,"service_tier":"standard"}}`
 )

@@ -15,7 +15,7 @@ func newWriter() *writer { return &writer{rand.New(rand.NewPCG(1, 2))} }
 func pick(w *writer, from []string) string { return from[w.IntN(len(from))] }
 
 var words = strings.Fields(`the a of to and in is that it with as for on each when which where account request session
-	stream answer header window quota reading error test file function value buffer client server proxy upstream moment
+	stream result header window quota reading error test file function value buffer client server proxy upstream moment
 	before after never always only first last next other whole empty open closed known unknown careful small large
 	should must may can returns keeps reads writes counts waits fails begins ends moves serves checks`)
 
