@@ -50,9 +50,17 @@ func appendFields(dst []field, client http.Header, c Credential, set []field) []
 	if !c.value.IsZero() {
 		dst = append(dst, field{c.header, c.value.Reveal()})
 	}
-	slices.SortStableFunc(dst, func(a, b field) int { return strings.Compare(a.name, b.name) })
+	slices.SortStableFunc(dst, byName)
 	return dst
 }
+
+// insertField inserts a header line into lines that are sorted by name.
+func insertField(fields []field, f field) []field {
+	at, _ := slices.BinarySearchFunc(fields, f, byName)
+	return slices.Insert(fields, at, f)
+}
+
+func byName(a, b field) int { return strings.Compare(a.name, b.name) }
 
 // replaces reports whether the credential replaces a header of the client's.
 func (c *Credential) replaces(name string) bool {

@@ -53,6 +53,10 @@ func TestTransportsUseProxiesAlike(t *testing.T) {
 					if err != nil || string(line) != c.proxied {
 						t.Errorf("%s, %s: %q, %v", c.name, kind, line, err)
 					}
+					head, _ := in.Peek(in.Buffered())
+					if kind == "http1" && c.base == "http://up.test" && !strings.Contains(string(head), "\r\nProxy-Authorization: "+credential+"\r\nX-App: cli\r\n\r\n") {
+						t.Errorf("the lines are not sorted by name: %q", head)
+					}
 					r, err := http.ReadRequest(in)
 					if err != nil || r.Header.Get("Proxy-Authorization") != credential {
 						t.Errorf("%s, %s: %v, %v", c.name, kind, r, err)

@@ -92,7 +92,7 @@ type http1Origin struct{ *http1.Origin }
 func (o http1Origin) send(ctx context.Context, p *payload) (*http1.Response, error) {
 	prefix, credential := o.Forward()
 	if credential != "" {
-		p.fields = append(p.fields, field{"Proxy-Authorization", credential})
+		p.fields = insertField(p.fields, field{"Proxy-Authorization", credential})
 	}
 	p.writeHead(prefix, o.Host())
 	return o.Send(ctx, &http1.Request{Head: p.head, Body: p.body, Timeout: p.timeout, Fresh: p.fresh, Sent: p.release})
