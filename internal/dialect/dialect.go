@@ -1,10 +1,10 @@
-// Package dialect defines what a dialect is: a way in which clients and upstreams say one turn of a conversation. [Inbound]
-// is a dialect as clients speak it to shunt, [Outbound] a dialect as shunt speaks it to upstreams; a package below this one
-// implements both for one dialect. A client and an upstream of the same dialect exchange bytes, which shunt changes by
-// splices only.
+// Package dialect defines the contracts of a dialect: the format in which clients and upstreams exchange one turn of a
+// conversation. [Inbound] is the side of clients, [Outbound] that of upstreams; each package below this one implements both for
+// one dialect. Between a client and an upstream of the same dialect, shunt passes the bytes through and changes them by splices
+// only.
 //
-// Implementations keep no state, so that any number of goroutines may use one. What reads a response, a [Meter] or a
-// [StreamMeter], belongs to the goroutine that relays it.
+// Implementations keep no state and are safe for concurrent use. A [Meter] or a [StreamMeter] belongs to the goroutine that
+// relays the response.
 package dialect
 
 import (
@@ -14,7 +14,7 @@ import (
 	"shunt/internal/wire"
 )
 
-// Inbound is a dialect as a client speaks it.
+// Inbound reads requests of clients and writes responses to them.
 type Inbound interface {
 	// Endpoints returns the paths that requests of the dialect are sent to.
 	Endpoints() []Endpoint
@@ -22,14 +22,14 @@ type Inbound interface {
 	// Session returns the session that the header of a request names, or "" (SES-1).
 	Session(h http.Header) string
 
-	// Scan reads a request body in one pass. It allocates nothing but the names of models. The error is an [*RequestError].
+	// Scan reads a request body in one pass. It allocates only the names of models. The error is a [*RequestError].
 	Scan(body []byte) (Request, error)
 
 	// LeadingModel returns the model of a request from the beginning of its body. It reports false if the beginning does not
 	// contain the model yet, or contains what Scan rejects.
 	LeadingModel(head []byte) (model string, ok bool)
 
-	// TokenAdvice says how the user of a client gives it a token for this gateway: the beginning of a sentence.
+	// TokenAdvice returns how to give a client its token for this gateway, as the beginning of a sentence.
 	TokenAdvice() string
 
 	// AppendError appends an error response's body (ERR-1). An empty request ID is left out.
@@ -41,11 +41,11 @@ type Inbound interface {
 	// AppendModels appends the response body that lists models.
 	AppendModels(dst []byte, models []Model) []byte
 
-	// Ping returns the event that keeps a silent stream alive (WIRE-12). It must not be changed.
+	// Ping returns the event that keeps a silent stream alive (WIRE-12). Callers must not modify it.
 	Ping() []byte
 }
 
-// Outbound is a dialect as an upstream speaks it.
+// Outbound writes requests to upstreams and reads their responses.
 type Outbound interface {
 	// AppendEdits appends the changes that turn a client's body into one for the upstream (WIRE-5): its model, if that
 	// differs, and the account's UUID where the body contains one (WIRE-6); "" leaves it.
@@ -63,7 +63,7 @@ type Outbound interface {
 	// ParseError reads an error from a response's body, which may be truncated after it.
 	ParseError(body []byte) (Error, bool)
 
-	// FirstEvent looks for the first event of a stream's head that is neither a ping nor a comment (FO-11). If there is none,
+	// FirstEvent finds the first event of a stream's head that is neither a ping nor a comment (FO-11). If there is none,
 	// Start is that of the event that has not ended.
 	FirstEvent(head []byte) (e Event, found bool)
 
@@ -92,13 +92,13 @@ type Model struct {
 
 // Event is one event of a stream.
 type Event struct {
-	Start, End int       // its bytes in the head, the blank line that ends it included
-	Model      wire.Span // the string literal of the response's model, quotes included; zero: it has none
-	Failure    ErrorKind // of an event that says that the upstream failed before the response began (FO-11); else NoError
+	Start, End int       // its bytes in the head, including the blank line that ends it
+	Model      wire.Span // the string literal of the response's model, including the quotes; zero: none
+	Failure    ErrorKind // if it reports that the upstream failed before the response began (FO-11); else NoError
 }
 
 // Meter counts the tokens of a response as its bytes pass (OBS-1). It never fails, holds a bounded number of bytes, and
-// ignores what it cannot read; how the response is cut into chunks makes no difference.
+// ignores what it cannot read. The division of the response into chunks makes no difference.
 type Meter interface {
 	Write(p []byte)
 	Usage() Usage
@@ -108,17 +108,17 @@ type Meter interface {
 type StreamMeter interface {
 	Meter
 
-	// Complete reports whether the stream ended as one does, by its last event or an error event. A stream that ends before
-	// is truncated (FO-9).
+	// Complete reports whether the stream has reached its last event or an error event. A stream that ends before that is
+	// truncated (FO-9).
 	Complete() bool
 
-	// Failure returns the type of the first error event, as the upstream calls it: at most 64 lower-case letters and
-	// underscores, "unknown" if it has no such type, and "" if there was no error event (OBS-1).
+	// Failure returns the upstream's type of the first error event: at most 64 lower-case letters and underscores, "unknown" if
+	// the type is missing or different, and "" if there was no error event (OBS-1).
 	Failure() string
 }
 
-// Usage is what a response says it cost, in tokens.
+// Usage is the number of tokens that a response reports.
 type Usage struct {
 	Input, Output, CacheRead, CacheCreation int64
-	Known                                   bool // whether the response said anything
+	Known                                   bool // whether the response reported any
 }

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// char decodes the first character of s, the inside of a JSON string literal, and says how many raw bytes it takes;
-// 0 means that no character can start so. Like encoding/json it reads ill-formed UTF-8 and lone surrogates as U+FFFD.
+// char decodes the first character of s, the inside of a JSON string literal, and returns its size in raw bytes, or 0 if it is
+// malformed. Like encoding/json it reads ill-formed UTF-8 and lone surrogates as U+FFFD.
 func char(s []byte) (r rune, size int) {
 	switch c := s[0]; {
 	case c == '\\':
@@ -54,7 +54,7 @@ func escape(s []byte) (r rune, size int) {
 	return utf8.RuneError, 6
 }
 
-// hexEscape reads the \uXXXX that s starts with.
+// hexEscape decodes the \uXXXX at the beginning of s.
 func hexEscape(s []byte) (unit rune, ok bool) {
 	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
 		return 0, false
@@ -75,11 +75,11 @@ func hexEscape(s []byte) (unit rune, ok bool) {
 	return unit, true
 }
 
-// NoLimit has Unescape decode the whole of a literal.
+// NoLimit makes Unescape decode a whole literal.
 const NoLimit = math.MaxInt - 1
 
-// Unescape appends the text of a literal's inside to dst, which is empty; false if it is not well-formed. It stops once the
-// text is longer than limit, by [utf8.UTFMax] bytes at the most.
+// Unescape appends the text of a literal's inside to dst, which must be empty. It reports false if the inside is malformed. It
+// stops when the text is longer than limit, by at most [utf8.UTFMax] bytes.
 func Unescape(dst, inside []byte, limit int) ([]byte, bool) {
 	for {
 		n := plain(inside[:min(len(inside), limit+1-len(dst))])
@@ -99,7 +99,7 @@ func Unescape(dst, inside []byte, limit int) ([]byte, bool) {
 	}
 }
 
-// plain is how many bytes at the start of a literal's inside are characters that stand for themselves.
+// plain returns the number of bytes at the beginning of a literal's inside that are unescaped ASCII characters.
 func plain(inside []byte) int {
 	for i, c := range inside {
 		if c < ' ' || c >= utf8.RuneSelf || c == '\\' {
@@ -109,7 +109,7 @@ func plain(inside []byte) int {
 	return len(inside)
 }
 
-// RawOffset is where the character at an offset of the text starts in the inside that Unescape read it from.
+// RawOffset converts an offset in the text that Unescape returned to an offset in the inside.
 func RawOffset(inside []byte, text int) int {
 	raw := 0
 	for {
@@ -124,7 +124,7 @@ func RawOffset(inside []byte, text int) int {
 	}
 }
 
-// Spells reports whether a literal's inside stands for an ASCII name, written plainly or with escapes.
+// Spells reports whether a literal's inside is an ASCII name, with or without escapes.
 func Spells(inside []byte, name string) bool {
 	if len(inside) <= len(name) {
 		return string(inside) == name
@@ -171,7 +171,7 @@ func AppendQuoted(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// isPlain reports whether every character of s stands for itself in a literal.
+// isPlain reports whether s consists of ASCII characters that need no escape in a literal.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {

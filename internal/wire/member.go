@@ -3,8 +3,8 @@ package wire
 import "bytes"
 
 // SetMember returns an edit that sets the value of a member of the object whose brace is at open. Src must be valid JSON. If
-// there are several members with the name, the edit sets the last. If there is none, it adds one behind the member named
-// after, or behind the last member if after is empty, with the same white space. If that does not exist either, it is the
+// there are several members with the name, the edit sets the last. If there is none, it adds one after the member named
+// after, or after the last member if after is empty, with the same white space. If that does not exist either, the edit is the
 // zero Edit.
 func SetMember(src []byte, open int, name string, value []byte, after string) Edit {
 	var found, key, behind Span

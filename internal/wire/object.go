@@ -5,24 +5,24 @@ import (
 	"errors"
 )
 
-// Span is a range of bytes, End exclusive. The zero Span is no range at all.
+// Span is a range of bytes, End exclusive. The zero Span means none.
 type Span struct{ Start, End int }
 
 // Of returns the bytes of src that the span covers.
 func (s Span) Of(src []byte) []byte { return src[s.Start:s.End] }
 
-// Why a walk over an object ended before its closing brace: [Object.Err].
+// The values of [Object.Err]: why a walk ended before the closing brace.
 var (
 	ErrNotObject = errors.New("not an object")
 	ErrTruncated = errors.New("ends inside the object")
 	ErrMalformed = errors.New("members are malformed")
 )
 
-// Object walks the members of a JSON object in place, without allocating or recursing. It holds the members themselves
-// to the grammar; a nested value is skipped by its brackets and quotes alone.
+// Object walks the members of a JSON object in place, without allocating or recursing. It checks the syntax of the members
+// themselves, and skips nested values by their brackets and quotes.
 type Object struct {
 	Key   Span  // the name of the member that was read, with its quotes
-	Value Span  // of that member; until it is skipped only its start is known
+	Value Span  // of that member; End is set when it is skipped
 	Err   error // why Next returned false; nil at the closing brace
 
 	src   []byte
@@ -30,7 +30,7 @@ type Object struct {
 	begun bool
 }
 
-// OpenObject starts at the brace that src begins with, white space aside.
+// OpenObject starts at the brace with which src begins, after white space.
 func OpenObject(src []byte) Object {
 	i := SkipSpace(src, 0)
 	if i == len(src) || src[i] != '{' {
@@ -39,10 +39,10 @@ func OpenObject(src []byte) Object {
 	return ObjectAt(src, i)
 }
 
-// ObjectAt starts at the brace that stands at i.
+// ObjectAt starts at the brace at i.
 func ObjectAt(src []byte, i int) Object { return Object{src: src, pos: i + 1} }
 
-// End returns where reading goes on: once Next has returned false without an error, that is behind the closing brace.
+// End returns the position after the bytes read so far: when Next has returned false without an error, after the closing brace.
 func (o *Object) End() int { return o.pos }
 
 // Next reads one member.
@@ -88,7 +88,7 @@ func (o *Object) NextKey() bool {
 // Skip reads the value of the member whose key was read.
 func (o *Object) Skip() bool { return o.SkipTo(SkipValue(o.src, o.Value.Start)) }
 
-// SkipTo ends the member's value at end, as [SkipValue] returns it.
+// SkipTo is [Object.Skip] for a caller that knows the result of [SkipValue].
 func (o *Object) SkipTo(end int) bool {
 	if end < 0 {
 		return o.fail(ErrTruncated)
@@ -108,13 +108,13 @@ func (o *Object) fail(err error) bool {
 // Is reports whether the member's key, decoded, is name.
 func (o *Object) Is(name string) bool { return Spells(o.src[o.Key.Start+1:o.Key.End-1], name) }
 
-// Raw returns the member's value as written; never empty.
+// Raw returns the member's value as written. It is never empty.
 func (o *Object) Raw() []byte { return o.Value.Of(o.src) }
 
-// Text returns the inside of the member's value if that is a string.
+// Text returns the member's value without its quotes, if that is a string.
 func (o *Object) Text() ([]byte, bool) { return InsideOf(o.Raw()) }
 
-// InsideOf is the inside of a value if that is a string.
+// InsideOf returns a value without its quotes, if that is a string.
 func InsideOf(raw []byte) ([]byte, bool) {
 	if raw[0] != '"' {
 		return nil, false
@@ -122,7 +122,7 @@ func InsideOf(raw []byte) ([]byte, bool) {
 	return raw[1 : len(raw)-1], true
 }
 
-// Decoded returns the text of the member's value, or empty if that is not a well-formed string.
+// Decoded returns the text of the member's value, or "" if that is not a well-formed string.
 func (o *Object) Decoded() string {
 	inside, _ := o.Text()
 	text, ok := Unescape(nil, inside, NoLimit)
@@ -132,7 +132,7 @@ func (o *Object) Decoded() string {
 	return string(text)
 }
 
-// SkipSpace returns the first index from i on that is not white space.
+// SkipSpace returns the first index, from i on, of a byte that is not white space.
 func SkipSpace(src []byte, i int) int {
 	for i < len(src) && (src[i] == ' ' || src[i] == '\n' || src[i] == '\r' || src[i] == '\t') {
 		i++
@@ -160,8 +160,8 @@ func SkipValue(src []byte, i int) int {
 	return -1
 }
 
-// skipString returns the end of the literal whose opening quote is at i, or -1. A quote ends it if an even number of
-// backslashes stands before; the opening quote stops that count, and so does an escaped one: the whole is linear.
+// skipString returns the end of the literal whose opening quote is at i, or -1. A quote ends it if it follows an even number of
+// backslashes. Counting them stops at the opening quote or an escaped one, so the time is linear.
 func skipString(src []byte, i int) int {
 	for i++; ; i++ {
 		n := bytes.IndexByte(src[i:], '"')
@@ -179,7 +179,7 @@ func skipString(src []byte, i int) int {
 	}
 }
 
-// SkipNested returns the end of the object or array that opens at i, or -1. Which bracket closes which is not checked.
+// SkipNested returns the end of the object or array that opens at i, or -1. It does not check that brackets match.
 func SkipNested(src []byte, i int) int {
 	for depth := 0; i < len(src); i++ {
 		switch src[i] {
@@ -200,7 +200,7 @@ func SkipNested(src []byte, i int) int {
 	return -1
 }
 
-// Member finds the value of the last member of that name in a whole object.
+// Member returns the value of the last member with that name in a complete object.
 func Member(src []byte, name string) (value Span, found bool) {
 	members := OpenObject(src)
 	for members.Next() {

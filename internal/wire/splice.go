@@ -11,9 +11,9 @@ type Edit struct {
 	With []byte
 }
 
-// Splice returns a body with the edits applied, as slices to send one after the other, and their length in bytes. Nothing
-// is copied: the slices alias body and the edits (WIRE-5). Edits come in any order and must not overlap; those
-// that insert at one place keep their order. One with the zero Span has nothing to replace and is left out.
+// Splice returns a body with the edits applied, as slices to send one after the other, and their length in bytes. It does not
+// copy: the slices alias body and the edits (WIRE-5). Edits may have any order and must not overlap; insertions at the same
+// place keep their order. An edit with the zero Span is ignored.
 func Splice(body []byte, edits ...Edit) (segments [][]byte, length int64) {
 	var buf [2]Edit // the usual number
 	edits = append(buf[:0], edits...)

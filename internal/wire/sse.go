@@ -2,20 +2,20 @@ package wire
 
 import "bytes"
 
-// ByteOrderMark may stand at the beginning of an event stream.
+// ByteOrderMark may begin an event stream.
 const ByteOrderMark = "\xef\xbb\xbf"
 
-// Lines hops over the lines of a chunk of an event stream. A line ends with LF, CRLF or CR.
+// Lines iterates over the lines of a chunk of an event stream. A line ends with LF, CRLF or CR.
 type Lines struct {
 	src    []byte
 	Pos    int // where the next line starts
-	lf, cr int // where the next of each is; stale once behind pos
+	lf, cr int // where the next of each is; stale when before Pos
 }
 
 // LinesOf returns the lines of src.
 func LinesOf(src []byte) Lines { return Lines{src: src, lf: -1, cr: -1} }
 
-// Next returns a line without its end; ended is false for what is left after the last line end.
+// Next returns a line without its end. Ended is false for the rest after the last line end.
 func (l *Lines) Next() (line []byte, ended bool) {
 	if l.lf < l.Pos {
 		l.lf = l.find('\n')

@@ -14,7 +14,7 @@ import (
 	"shunt/internal/wire/wiretest"
 )
 
-// Example is a turn as a dialect says it.
+// Example is a turn in a dialect.
 type Example struct {
 	Inbound  dialect.Inbound
 	Outbound dialect.Outbound
@@ -75,7 +75,7 @@ func scan(t *testing.T, e Example, body string) dialect.Request {
 	return r
 }
 
-// edits: what is sent upstream is the client's body but for its model and its account (WIRE-5, WIRE-6).
+// edits: the body that is sent upstream is the client's, except for its model and its account (WIRE-5, WIRE-6).
 func edits(t *testing.T, e Example) {
 	body := []byte(e.Body)
 	r := scan(t, e, e.Body)
@@ -96,7 +96,7 @@ func edits(t *testing.T, e Example) {
 	}
 }
 
-// truncated: of a body that is not whole, nothing is accepted.
+// truncated: a truncated body is rejected, wherever it ends.
 func truncated(t *testing.T, e Example) {
 	whole := bytes.TrimSpace([]byte(e.Body))
 	for cut := range whole {
@@ -164,7 +164,7 @@ func pings(t *testing.T, e Example) {
 	}
 }
 
-// firstEvent: the model can be restored in the first event (RTE-3), whose bytes are known as soon as it is whole.
+// firstEvent: the model can be restored in the first event (RTE-3), which is found as soon as it is complete.
 func firstEvent(t *testing.T, e Example) {
 	first, found := e.Outbound.FirstEvent([]byte(e.Stream))
 	if !found || first.Failure != dialect.NoError {

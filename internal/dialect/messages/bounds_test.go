@@ -11,7 +11,7 @@ func TestMetersAreBounded(t *testing.T) {
 	huge := bytes.Repeat([]byte("x"), 1<<20)
 	for _, size := range []int{1000, len(huge)} {
 		var stream streamMeter
-		var answer responseMeter
+		var whole responseMeter
 		for _, prefix := range []string{"event: message_delta\ndata: ", "\ndata: ", "\n\nevent: ping\ndata: ", "\n\n", "\ndata: "} {
 			stream.Write([]byte(prefix))
 			for rest := huge; len(rest) > 0; rest = rest[min(size, len(rest)):] {
@@ -19,22 +19,22 @@ func TestMetersAreBounded(t *testing.T) {
 			}
 		}
 		for _, prefix := range []string{`{"`, `":1,"usage":{"`, `":"`} {
-			answer.Write([]byte(prefix))
+			whole.Write([]byte(prefix))
 			for rest := huge; len(rest) > 0; rest = rest[min(size, len(rest)):] {
-				answer.Write(rest[:min(size, len(rest))])
+				whole.Write(rest[:min(size, len(rest))])
 			}
 		}
 		if held := cap(stream.part) + cap(stream.data); held > bound {
 			t.Errorf("chunks of %d: the stream's meter holds %d bytes", size, held)
 		}
-		if held := cap(answer.record); held > bound/2 {
-			t.Errorf("chunks of %d: the answer's meter holds %d bytes", size, held)
+		if held := cap(whole.record); held > bound/2 {
+			t.Errorf("chunks of %d: the response's meter holds %d bytes", size, held)
 		}
 	}
 }
 
-// OBS-1: a dull line that the chunks cut is let go, not collected.
-func TestDullLinesAreNotHeld(t *testing.T) {
+// OBS-1: an ignored line that is split into chunks is not collected.
+func TestIgnoredLinesAreNotHeld(t *testing.T) {
 	var m streamMeter
 	m.Write([]byte("event: content_block_delta\ndata: {\"type\""))
 	m.Write(bytes.Repeat([]byte("x"), 10_000))

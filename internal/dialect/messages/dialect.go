@@ -50,8 +50,8 @@ func (Dialect) AppendEdits(dst []wire.Edit, r *dialect.Request, model, accountUU
 	return dst
 }
 
-// quoteAccountUUID returns an account's UUID as it replaces [dialect.Request.AccountUUID]: a string literal inside a string
-// literal, and so with escaped quotes (WIRE-6).
+// quoteAccountUUID returns an account's UUID in the form that replaces [dialect.Request.AccountUUID]: a string literal inside a
+// string literal, and so with escaped quotes (WIRE-6).
 func quoteAccountUUID(uuid string) []byte {
 	var buf [64]byte
 	inner := wire.AppendQuoted(buf[:0], uuid)

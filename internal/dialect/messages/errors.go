@@ -70,8 +70,8 @@ func (Dialect) ParseError(body []byte) (dialect.Error, bool) {
 	return dialect.Error{Kind: kindOfError(t), Message: message}, true
 }
 
-// ParseError reads the error envelope of a response body or of an error event's data. It needs no more than an error
-// object with a type: other members may be missing, and the body may be truncated after that object.
+// ParseError reads the error envelope of a response body or of an error event's data. Only an error object with a type is
+// required: other members may be missing, and the body may be truncated after that object.
 func ParseError(body []byte) (t ErrorType, message string, ok bool) {
 	members := wire.OpenObject(body)
 	for members.Next() {

@@ -2,8 +2,7 @@ package messages
 
 import "shunt/internal/wire"
 
-// LeadingModel implements [dialect.Inbound]. [Dialect.Scan] has the last word about the whole body: what follows may make it
-// invalid.
+// LeadingModel implements [dialect.Inbound]. [Dialect.Scan] may still reject the whole body.
 func (Dialect) LeadingModel(head []byte) (model string, ok bool) {
 	members := wire.OpenObject(head)
 	for members.Next() {

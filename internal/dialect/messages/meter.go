@@ -7,9 +7,9 @@ import (
 	"shunt/internal/wire"
 )
 
-// responseMeter reads the usage of an answer that is one JSON document, as the bytes pass (OBS-1). It hops over strings,
-// holds no more than the usage itself, at most 32 KiB, never fails, and ignores what it cannot read. How the document is cut
-// into chunks makes no difference. The zero value is ready.
+// responseMeter reads the usage of a response that is one JSON document, as the bytes pass (OBS-1). It skips strings, holds
+// only the usage itself, at most 32 KiB, never fails, and ignores what it cannot read. The division of the document into chunks
+// makes no difference. The zero value is ready to use.
 type responseMeter struct {
 	usage dialect.Usage
 
@@ -25,12 +25,12 @@ type responseMeter struct {
 	record    []byte // of a key at depth 1, or of the value of usage
 }
 
-// Usage is what the answer said so far.
+// Usage implements [dialect.Meter].
 func (m *responseMeter) Usage() dialect.Usage { return m.usage }
 
-// Write takes the next bytes of the document.
+// Write implements [dialect.Meter].
 func (m *responseMeter) Write(p []byte) {
-	from := 0 // where in p the record goes on
+	from := 0 // where the record continues in p
 	for i := 0; i < len(p) && !m.done; i++ {
 		if m.inString {
 			end := m.stringEnd(p[i:])
@@ -77,7 +77,7 @@ func (m *responseMeter) Write(p []byte) {
 	}
 }
 
-// whole is the record with the rest of it.
+// whole returns the record with the rest of it.
 func (m *responseMeter) whole(rest []byte) []byte {
 	if len(m.record) == 0 {
 		return rest[:min(len(rest), maxHeld)]
@@ -85,7 +85,7 @@ func (m *responseMeter) whole(rest []byte) []byte {
 	return hold(m.record, rest)
 }
 
-// finish reads the value that ended, if it is that of usage; rest is what the record lacks of it.
+// finish reads the value that has ended, if it is that of usage; rest is the part that is not in the record yet.
 func (m *responseMeter) finish(rest []byte) {
 	if m.recording {
 		readUsage(&m.usage, m.whole(rest))
@@ -93,8 +93,8 @@ func (m *responseMeter) finish(rest []byte) {
 	m.isUsage, m.recording, m.record = false, false, m.record[:0]
 }
 
-// stringEnd finds the quote that ends the string whose inside p goes on with, or returns -1 and remembers an odd run of
-// backslashes at the end of p.
+// stringEnd returns the index of the quote that ends a string with which p begins. Without one it returns -1, and remembers an
+// odd run of backslashes at the end of p.
 func (m *responseMeter) stringEnd(p []byte) int {
 	for i := 0; ; i++ {
 		quote := bytes.IndexByte(p[i:], '"')

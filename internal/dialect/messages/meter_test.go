@@ -3,6 +3,7 @@ package messages_test
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -51,12 +52,7 @@ func TestStreamMeter(t *testing.T) {
 			t.Run(tt.name+" "+ending, func(t *testing.T) {
 				stream := []byte(strings.ReplaceAll(tt.stream, "\n", end))
 				for size := 1; size <= len(stream)+1; size += 1 + size/8 {
-					m := api.NewStreamMeter()
-					for rest := stream; len(rest) > 0; {
-						n := min(size, len(rest))
-						m.Write(rest[:n])
-						rest = rest[n:]
-					}
+					m := metered(stream, size)
 					if m.Usage() != tt.usage || m.Complete() != tt.complete {
 						t.Fatalf("in chunks of %d: %+v, complete %v; want %+v, %v", size, m.Usage(), m.Complete(), tt.usage, tt.complete)
 					}
@@ -64,6 +60,15 @@ func TestStreamMeter(t *testing.T) {
 			})
 		}
 	}
+}
+
+// metered returns a meter that has read a stream in chunks of a size in bytes.
+func metered(stream []byte, size int) dialect.StreamMeter {
+	m := api.NewStreamMeter()
+	for chunk := range slices.Chunk(stream, size) {
+		m.Write(chunk)
+	}
+	return m
 }
 
 // OBS-1: the type of an error event, wherever it is and however the stream is split, in a form that can be shown.
@@ -95,12 +100,7 @@ func TestStreamFailure(t *testing.T) {
 		for ending, end := range map[string]string{"LF": "\n", "CRLF": "\r\n"} {
 			stream := []byte(strings.ReplaceAll(tt.stream, "\n", end))
 			for size := 1; size <= len(stream)+1; size += 1 + size/8 {
-				m := api.NewStreamMeter()
-				for rest := stream; len(rest) > 0; {
-					n := min(size, len(rest))
-					m.Write(rest[:n])
-					rest = rest[n:]
-				}
+				m := metered(stream, size)
 				if m.Failure() != string(tt.want) || tt.want != "" && !m.Complete() {
 					t.Fatalf("%s, %s in chunks of %d: %q, want %q", tt.name, ending, size, m.Failure(), tt.want)
 				}
@@ -109,7 +109,7 @@ func TestStreamFailure(t *testing.T) {
 	}
 }
 
-// OBS-1: a JSON answer of any size tells its usage, wherever that stands.
+// OBS-1: the usage of a JSON response of any size is read, wherever it is.
 func TestAnswerMeter(t *testing.T) {
 	const usage = `"usage":{"input_tokens":11,"cache_creation_input_tokens":22,"cache_read_input_tokens":33,"cache_creation":{"output_tokens":7},"output_tokens":44}`
 	content := `"content":[{"type":"text","text":"a \"b\" \\\\\" {[ \"usage\":{\"input_tokens\":9}"},{"usage":{"input_tokens":8}}]`

@@ -14,20 +14,20 @@ const maxToolModels = 4
 
 var (
 	errBodyNotObject = &dialect.RequestError{Message: "the request body must be a JSON object"}
-	errBodyCut       = &dialect.RequestError{Message: "the request body ends inside its JSON object"}
+	errBodyTruncated = &dialect.RequestError{Message: "the request body ends inside its JSON object"}
 	errBodyMalformed = &dialect.RequestError{Message: "the request body is not well-formed JSON"}
-	errBodyTrailing  = &dialect.RequestError{Message: "the request body has something after its JSON object"}
+	errBodyTrailing  = &dialect.RequestError{Message: "the request body continues after its JSON object"}
 	errModelMissing  = &dialect.RequestError{Message: "model: this field is required at the top level of the request body"}
-	errModelTwice    = &dialect.RequestError{Message: "model: this field stands twice at the top level of the request body"}
+	errModelTwice    = &dialect.RequestError{Message: "model: this field appears twice at the top level of the request body"}
 	errModelType     = &dialect.RequestError{Message: "model: must be a string"}
 	errModelEmpty    = &dialect.RequestError{Message: "model: must not be empty"}
 	errModelLong     = &dialect.RequestError{Message: "model: must not be longer than 256 bytes"}
 	errModelLiteral  = &dialect.RequestError{Message: "model: is not a well-formed JSON string"}
 )
 
-// Scan implements [dialect.Inbound] (RTE-2, WIRE-6, SES-1, SEL-4b). Beyond the top-level members, and those of tools, it
-// tracks strings and nesting only; deeper faults are the upstream's to judge. If a key occurs twice, the last one counts,
-// except that a second model is an error: the gateway and the upstream might not pick the same one.
+// Scan implements [dialect.Inbound] (RTE-2, WIRE-6, SES-1, SEL-4b). Below the top-level members and those of tools, it only
+// tracks strings and nesting; the upstream detects errors there. If a key occurs twice, the last one counts, but a second
+// model is an error: the gateway and the upstream might not use the same one.
 func (Dialect) Scan(body []byte) (dialect.Request, error) {
 	var req dialect.Request
 	var metadata wire.Span
@@ -62,7 +62,7 @@ func (Dialect) Scan(body []byte) (dialect.Request, error) {
 	case errors.Is(members.Err, wire.ErrNotObject):
 		return dialect.Request{}, errBodyNotObject
 	case errors.Is(members.Err, wire.ErrTruncated):
-		return dialect.Request{}, errBodyCut
+		return dialect.Request{}, errBodyTruncated
 	case members.Err != nil:
 		return dialect.Request{}, errBodyMalformed
 	case wire.SkipSpace(body, members.End()) != len(body):
@@ -94,8 +94,8 @@ func modelName(raw []byte) (string, error) {
 	return string(name), nil
 }
 
-// toolModels skips the value at i, as [wire.SkipValue] does, and collects the models of tools on the way if it is an array of them.
-// Only a tool's own model counts: an input_schema may well have a property of that name.
+// toolModels skips the value at i, as [wire.SkipValue] does, and collects the models of tools if it is an array of tools. Only a
+// tool's own model counts: an input_schema may have a property of that name.
 func toolModels(src []byte, i int) (models []string, end int) {
 	if i == len(src) || src[i] != '[' {
 		return nil, wire.SkipValue(src, i)
@@ -132,7 +132,7 @@ func toolModels(src []byte, i int) (models []string, end int) {
 	return nil, wire.SkipNested(src, i) // an array that is malformed, truncated or empty
 }
 
-// toolModel reads the tool at i: the value of its model, if it has one, and its end.
+// toolModel returns the model of the tool at i, if it has one, and the end of the tool.
 func toolModel(src []byte, i int) (model wire.Span, end int, ok bool) {
 	members := wire.ObjectAt(src, i)
 	for members.Next() {
@@ -143,10 +143,10 @@ func toolModel(src []byte, i int) (model wire.Span, end int, ok bool) {
 	return model, members.End(), members.Err == nil
 }
 
-const oldSession = "_session_" // what precedes the session in a user_id of the older form
+const oldSession = "_session_" // before the session in a user_id of the older form
 
-// readUserID finds, in the text of metadata.user_id, account_uuid and session_id of the JSON object that this holds, or else
-// the session behind the last "_session_".
+// readUserID finds account_uuid and session_id in metadata.user_id, if that holds a JSON object, or else the session after the
+// last "_session_".
 func readUserID(req *dialect.Request, body []byte, metadata wire.Span) {
 	span, ok := wire.Member(metadata.Of(body), "user_id")
 	if !ok || body[metadata.Start+span.Start] != '"' {

@@ -64,7 +64,7 @@ func TestScanRefuses(t *testing.T) {
 		object    = "must be a JSON object"
 		cut       = "ends inside"
 		malformed = "not well-formed JSON"
-		trailing  = "something after"
+		trailing  = "continues after"
 		missing   = "required"
 		twice     = "twice"
 		kind      = "must be a string"

@@ -9,14 +9,14 @@ import (
 
 // Event is one event of a stream.
 type Event struct {
-	Name       string    // the event field; without one, the type that the data names
+	Name       string    // the event field, or the type in the data if there is none
 	Data       []byte    // the data lines, joined by LF
-	Start, End int       // its raw bytes in the head, the blank line that ends it included
-	DataSpan   wire.Span // the raw bytes of the data if it stands on one line, else zero
+	Start, End int       // its raw bytes in the head, including the blank line that ends it
+	DataSpan   wire.Span // the raw bytes of the data if it is on one line, else zero
 }
 
-// FirstEvent looks for the first complete event in the held head of a stream that is neither a ping nor a comment (FO-11).
-// A block without data is no event. Data may alias head. If there is none, Start is that of the block that has not ended.
+// FirstEvent finds the first complete event in the head of a stream that is neither a ping nor a comment (FO-11). A block
+// without data is not an event. Data may alias head. If there is none, Start is that of the block that has not ended.
 func FirstEvent(head []byte) (ev Event, found bool) {
 	l := wire.LinesOf(head)
 	if bytes.HasPrefix(head, []byte(wire.ByteOrderMark)) {
@@ -56,7 +56,7 @@ func FirstEvent(head []byte) (ev Event, found bool) {
 	}
 }
 
-// typeOf is the type that an event's data names, empty if it names none.
+// typeOf returns the type in an event's data, or "".
 func typeOf(data []byte) string {
 	name := ""
 	members := wire.OpenObject(data)

@@ -8,29 +8,29 @@ import (
 	"shunt/internal/wire"
 )
 
-// streamMeter reads the usage of a streamed answer, and whether it came to its end, as the bytes pass (OBS-1). It looks
-// into the few events that tell and hops over the rest; it holds at most 64 KiB, never fails, and ignores what it cannot
-// read. How the stream is cut into chunks makes no difference. The zero value is ready.
+// streamMeter reads the usage of a streamed response, and whether it is complete, as the bytes pass (OBS-1). It reads the few
+// events that matter and skips the others. It holds at most 64 KiB, never fails, and ignores what it cannot read. The division
+// of the stream into chunks makes no difference. The zero value is ready to use.
 type streamMeter struct {
 	usage    dialect.Usage
 	complete bool
 	failure  string
 
-	begun   bool // the first line, which may carry a byte order mark, has been seen
+	begun   bool // the first line, which may begin with a byte order mark, has been read
 	afterCR bool // the last chunk ended with CR: an LF that follows belongs to it
 	part    []byte
-	skip    bool // the line that the chunks cut is of no interest
+	skip    bool // ignore the rest of the current line
 
 	kind    eventKind
 	hasData bool
-	data    []byte // of the event being read, unless that is dull
+	data    []byte // of the current event, unless that is ignored
 }
 
 type eventKind uint8
 
 const (
-	unnamed eventKind = iota // no event field so far: the data will tell
-	dull
+	unnamed eventKind = iota // no event field so far: the data has the type
+	ignored
 	messageStart
 	messageDelta
 	messageStop
@@ -50,21 +50,19 @@ func kindOf(name string) eventKind {
 	case "error":
 		return failed
 	}
-	return dull
+	return ignored
 }
 
-// Usage is what the answer said so far.
+// Usage implements [dialect.Meter].
 func (m *streamMeter) Usage() dialect.Usage { return m.usage }
 
-// Complete reports whether the answer ended as one does, with message_stop or an error event. A stream that ends before
-// was cut (FO-9).
+// Complete implements [dialect.StreamMeter]: a response ends with message_stop or an error event (FO-9).
 func (m *streamMeter) Complete() bool { return m.complete }
 
-// Failure returns the type of the first error event, empty if there was none: at most 64 lower-case letters and underscores.
-// It is "unknown" if the event has no such type (OBS-1).
+// Failure implements [dialect.StreamMeter].
 func (m *streamMeter) Failure() string { return m.failure }
 
-// unknownType stands for the type of an error event that has none (OBS-1).
+// unknownType is the type of an error event that does not have one (OBS-1).
 const unknownType = "unknown"
 
 const maxErrorType = 64
@@ -78,7 +76,7 @@ func failureOf(data []byte) string {
 	return string(kind)
 }
 
-// Write takes the next bytes of the stream.
+// Write implements [dialect.Meter].
 func (m *streamMeter) Write(p []byte) {
 	if len(p) == 0 {
 		return
@@ -113,13 +111,13 @@ func (m *streamMeter) keep(beginning []byte) {
 		return
 	}
 	m.part = hold(m.part, beginning)
-	if m.kind == dull && len(m.part) >= len("event") && !bytes.HasPrefix(m.part, []byte("event")) {
+	if m.kind == ignored && len(m.part) >= len("event") && !bytes.HasPrefix(m.part, []byte("event")) {
 		m.part, m.skip = m.part[:0], true
 	}
 }
 
 func (m *streamMeter) line(line []byte) {
-	line = line[:min(len(line), maxHeld)] // as keep would have cut it
+	line = line[:min(len(line), maxHeld)] // as much as keep would have held
 	if !m.begun {
 		m.begun = true
 		line = bytes.TrimPrefix(line, []byte(wire.ByteOrderMark))
@@ -132,7 +130,7 @@ func (m *streamMeter) line(line []byte) {
 	case "event":
 		m.kind = kindOf(string(value))
 	case "data":
-		if m.kind == dull {
+		if m.kind == ignored {
 			return
 		}
 		if m.hasData {

@@ -30,13 +30,13 @@ func readUsage(u *dialect.Usage, object []byte) {
 	}
 }
 
-// maxHeld bounds, in bytes, each piece of an answer that a meter holds back until it is whole.
+// maxHeld is the maximum size, in bytes, of each piece of a response that a meter holds until it is complete.
 const maxHeld = 24 << 10
 
-// hold appends as much of p as the bound allows.
+// hold appends as much of p as maxHeld allows.
 func hold(dst, p []byte) []byte { return append(dst, p[:min(len(p), maxHeld-len(dst))]...) }
 
-// count reads a JSON number that counts something; false unless it is a whole number that is not negative.
+// count parses a JSON number. It reports false unless that is an integer and not negative.
 func count(number []byte) (int64, bool) {
 	n, err := strconv.ParseInt(string(number), 10, 64)
 	return n, err == nil && n >= 0

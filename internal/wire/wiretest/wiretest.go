@@ -1,4 +1,4 @@
-// Package wiretest has the reference readers and the cuts that tests of streams share.
+// Package wiretest has helpers for tests of streams.
 package wiretest
 
 import (
@@ -20,7 +20,7 @@ func Chunks(stream []byte, cuts uint64) (chunks [][]byte) {
 	return chunks
 }
 
-// Lines returns the lines of a stream; the last is what has not ended.
+// Lines returns the lines of a stream. The last one is the rest after the last line end.
 func Lines(stream []byte) []string {
 	text := strings.TrimPrefix(string(stream), "\ufeff")
 	text = strings.ReplaceAll(text, "\r\n", "\n")

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// RTE-3: the literal to restore in a JSON answer, found as soon as it is whole.
-func TestAnswerModel(t *testing.T) {
+// RTE-3: the literal to restore in a JSON response is found as soon as it is complete.
+func TestResponseModel(t *testing.T) {
 	for head, want := range map[string]string{
 		`{"id":"msg_1","content":[{"model":"no"}],"model":"a","usage":{}}`: `"a"`,
 		"{ \"mod\\u0065l\" : \"a\\\"b\" , \"cut":                           `"a\"b"`,
