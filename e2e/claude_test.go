@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"shunt/internal/observe/observetest"
 )
 
 // claude is a user of Claude Code, with a home and a working directory in which conversations continue.
@@ -42,8 +44,8 @@ type turn struct {
 
 // running is a turn in progress.
 type running struct {
-	stdout lockedBuffer // the output so far
-	done   chan turn    // receives the result when Claude Code exits
+	stdout observetest.Log // the output so far
+	done   chan turn       // receives the result when Claude Code exits
 }
 
 // start begins a turn, with a timeout of one minute.

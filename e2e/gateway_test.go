@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"shunt/internal/observe"
+	"shunt/internal/observe/observetest"
 )
 
 // gateway is a running `shunt run` with its own home.
@@ -26,27 +27,9 @@ type gateway struct {
 	requests string // the request log
 
 	cmd        *exec.Cmd
-	log        lockedBuffer
+	log        observetest.Log
 	terminated sync.Once     // a second signal would kill it
 	exited     chan struct{} // closed when it has exited
-}
-
-// lockedBuffer is a buffer that a process writes while a test reads it.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // pool configures the provider as a pool of the stored accounts.
