@@ -58,12 +58,12 @@ func (u *upstream) serve(w http.ResponseWriter, r *http.Request) {
 			echo(w, r, body)
 			return
 		}
-		var asked struct{ Stream bool }
-		if err := json.Unmarshal(body, &asked); err != nil {
+		var request struct{ Stream bool }
+		if err := json.Unmarshal(body, &request); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		a.stream = asked.Stream
+		a.stream = request.Stream
 	} else if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		return
 	}

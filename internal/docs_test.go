@@ -227,7 +227,7 @@ func literals(t *testing.T) []literal {
 	return all
 }
 
-// join returns the text of an expression that consists of string literals; an operand that is another expression stands as
+// join returns the text of an expression that consists of string literals; an operand that is another expression appears as
 // a blank.
 func join(e ast.Expr) (text string, ok bool) {
 	switch e := e.(type) {

@@ -115,5 +115,5 @@ func waitLog(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	ts.Fatalf("%s never told %q", args[0], args[1])
+	ts.Fatalf("%s never printed %q", args[0], args[1])
 }

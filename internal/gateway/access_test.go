@@ -123,13 +123,13 @@ func (d *door) send(path, model, from string, headers ...string) *httptest.Respo
 
 const local = "127.0.0.1:5000"
 
-// AUTH-1 to AUTH-3: whatever spends a credential of the operator's, and what tells of the configuration, needs a client's token, in any
-// of three places. Nothing else does.
+// AUTH-1 to AUTH-3: requests that use a credential of the operator's or show the configuration need a client's token, in any of
+// three places. Others do not.
 func TestClientTokens(t *testing.T) {
 	d := open(t, "[server.admin]\n[[server.admin.read_keys]]\nid = \"wall\"\nkey = \"${READ}\"\n"+closed+threeWays)
 	credentials := map[string]struct {
 		headers []string
-		client  string // empty: a stranger
+		client  string // empty: unauthenticated
 	}{
 		"none":                   {nil, ""},
 		"header":                 {[]string{"X-Team-Token: ann-token"}, "ann"},
@@ -187,7 +187,7 @@ func TestClientTokens(t *testing.T) {
 	}
 }
 
-// AUTH-3: without [server.auth] everything is open. Where nothing is, a stranger's body is not even read.
+// AUTH-3: without [server.auth] everything is open. If every route is closed, the body of an unauthenticated request is not read.
 func TestNobodyIsAsked(t *testing.T) {
 	d := open(t, threeWays)
 	for _, model := range []string{"key", "pool", "chain", "pass"} {
@@ -201,7 +201,7 @@ func TestNobodyIsAsked(t *testing.T) {
 	}
 }
 
-// WIRE-2, WIRE-3: what is for shunt goes no further, be it a token or a header for one; what else the client presents does.
+// WIRE-2, WIRE-3: tokens for shunt, and the header for them, are not sent upstream; the client's other credentials are.
 func TestOwnTokensStayHere(t *testing.T) {
 	d := open(t, "[server.admin]\nheader = \"x-boss\"\n[[server.admin.read_keys]]\nid = \"wall\"\nkey = \"${READ}\"\n"+closed+threeWays)
 	const key = "0123456789abcdef0123456789abcdef"
@@ -252,7 +252,7 @@ func TestOwnTokensStayHere(t *testing.T) {
 	}
 }
 
-// [server.access_control]: denied addresses get nothing, those that are not allowed only what answers anybody.
+// [server.access_control]: denied addresses get nothing, and those that are not allowed only what is open to anyone.
 func TestAccessControl(t *testing.T) {
 	const lists = "[server]\nbind = \"0.0.0.0:3001\"\n[server.access_control]\ndeny_cidrs = [\"10.9.0.0/16\", \"fd00:9::/32\"]\n"
 	const allow = "allow_cidrs = [\"10.0.0.0/8\", \"fd00::/8\"]\n"
@@ -304,7 +304,7 @@ func TestAccessControl(t *testing.T) {
 	}
 }
 
-// AUTH-4: where a token is asked for, a web page is nothing special; where none is, it stays out. The Host of a loopback address counts
+// AUTH-4: if tokens are required, web pages may send requests; if not, they may not. The Host of a loopback address counts
 // either way.
 func TestWebPagesWithTokens(t *testing.T) {
 	for toml, want := range map[string]int{closed: http.StatusOK, "": http.StatusForbidden} {

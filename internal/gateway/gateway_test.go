@@ -30,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// echo is an upstream that answers with what it would have sent: the model and the path.
+// echo is an upstream that responds with what it would have sent: the model and the path.
 type echo struct {
 	noModels
 	calls int
@@ -93,7 +93,7 @@ func start(t *testing.T, toml string, u upstream.Upstream) (url string, records 
 	return server.URL, seen
 }
 
-// raw sends bytes and returns the answer.
+// raw sends bytes and returns the response.
 func raw(t *testing.T, url, request string) (*http.Response, string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
@@ -111,7 +111,7 @@ func raw(t *testing.T, url, request string) (*http.Response, string) {
 	return response, string(body)
 }
 
-// checkError holds an answer against ERR-1.
+// checkError checks an error response (ERR-1).
 func checkError(t *testing.T, body, kind string) {
 	t.Helper()
 	var e struct {
@@ -303,7 +303,7 @@ func TestWebPagesStayOut(t *testing.T) {
 	}
 }
 
-// [server]: beyond max_concurrent_requests a request is told to come back, the small pages are not.
+// [server]: beyond max_concurrent_requests a request is rejected until later; the small pages are not.
 func TestConcurrencyLimit(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	url, records := start(t, "[server]\nmax_concurrent_requests = 2\n", upstreamFunc(func(w http.ResponseWriter, r *upstream.Request) upstream.Outcome {
@@ -375,7 +375,7 @@ func TestSlowBody(t *testing.T) {
 	checkError(t, body, "timeout_error")
 }
 
-// FO-9: an answer that broke off is not ended for the client as if it were whole.
+// FO-9: a truncated response does not look complete to the client.
 func TestBrokenAnswer(t *testing.T) {
 	url, records := start(t, "", upstreamFunc(func(w http.ResponseWriter, r *upstream.Request) upstream.Outcome {
 		io.WriteString(w, "half")
@@ -406,13 +406,13 @@ func TestClientLeaves(t *testing.T) {
 	request, _ := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/messages", bytes.NewReader([]byte(`{"model":"x"}`)))
 	go func() { <-entered; cancel() }()
 	if _, err := http.DefaultClient.Do(request); err == nil {
-		t.Error("answered")
+		t.Error("there is a response")
 	}
 	<-left
 	<-records
 }
 
-// FO-5: a client that has closed its half of the connection gets no made-up answer.
+// FO-5: a client that has closed its half of the connection gets no response.
 func TestHalfClosedClient(t *testing.T) {
 	url, records := start(t, "", upstreamFunc(func(_ http.ResponseWriter, r *upstream.Request) upstream.Outcome {
 		<-r.Client.Context().Done()
@@ -425,8 +425,8 @@ func TestHalfClosedClient(t *testing.T) {
 	defer conn.Close()
 	io.WriteString(conn, inferHead+"Content-Length: 13\r\n\r\n{\"model\":\"x\"}")
 	conn.(*net.TCPConn).CloseWrite()
-	if answer, _ := io.ReadAll(conn); len(answer) > 0 {
-		t.Errorf("answered %q", answer)
+	if response, _ := io.ReadAll(conn); len(response) > 0 {
+		t.Errorf("response %q", response)
 	}
 	<-records
 }

@@ -22,7 +22,7 @@ type AccountUsage struct {
 	Identity  string // the same for entries that are one account
 	Priority  int    // lower is used first
 	Available bool   // the account would get requests now
-	Capped    bool   // it would but for its caps
+	Capped    bool   // it would be available without its caps
 	NearQuota bool
 	Windows   map[string]WindowUsage // by name; those that the provider reports
 }

@@ -139,8 +139,8 @@ func TestRefreshFollowsNoRedirect(t *testing.T) {
 			http.Redirect(w, r, "https://elsewhere.example/", status)
 			return w.Result(), nil
 		})).Refresh(t.Context(), secret.New("r1"))
-		var answer *oauth.StatusError
-		if !errors.As(err, &answer) || answer.Status != status || calls != 1 {
+		var response *oauth.StatusError
+		if !errors.As(err, &response) || response.Status != status || calls != 1 {
 			t.Errorf("%d: %d calls, %v", status, calls, err)
 		}
 	}

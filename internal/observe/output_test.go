@@ -65,7 +65,7 @@ func TestOutputNeverBlocks(t *testing.T) {
 			}
 		}
 		if lost == 0 || written+lost != total || last != "after\n" {
-			t.Errorf("%d written, %d told to be lost, of %d; the last is %q", written, lost, total, last)
+			t.Errorf("%d written, %d reported lost, of %d; the last is %q", written, lost, total, last)
 		}
 	})
 }

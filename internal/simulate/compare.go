@@ -14,7 +14,7 @@ type Result struct {
 	Policy string `json:"policy"`
 
 	Turns     int `json:"turns"`
-	Answered  int `json:"answered"`
+	Answered  int `json:"answered"`            // turns that were served
 	Limited   int `json:"quota_429"`           // turns that were refused to the client for quota
 	Avoidable int `json:"quota_429_avoidable"` // of those, while another account could have served
 	Refusals  int `json:"upstream_429"`        // attempts that were refused, most of them without the client noticing
@@ -128,7 +128,7 @@ func (c *Comparison) Summary() string {
 	if c.Options.Trace != "" {
 		source = fmt.Sprintf("the log %s, seed %d", c.Options.Trace, c.Options.Seed)
 	}
-	return fmt.Sprintf("%s: %s ask %s of %s, %.0f %% of what the weekly windows hold; at most %.1f %% of the work could be served.",
+	return fmt.Sprintf("%s: %s with %s on %s, %.0f %% of what the weekly windows hold; at most %.1f %% of the work could be served.",
 		source, some(c.Sessions, "session"), some(c.Turns, "turn"), some(len(c.Accounts), "account"),
 		100*c.Work/c.Capacity, 100*c.Bound/c.Work)
 }

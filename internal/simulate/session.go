@@ -22,7 +22,7 @@ const (
 	thinkSigma    = 1.3
 
 	baseLeast, baseMost       = 16_000, 32_000 // system prompt, tools, project files
-	askLeast, askMost         = 200, 1500      // what a person writes
+	promptLeast, promptMost   = 200, 1500      // what a person writes
 	growth, growthSigma       = 1200.0, 0.9    // results of tools
 	outputMedian, outputSigma = 350.0, 0.8
 	compactAt, summaryOfOld   = 160_000, 10_000
@@ -55,7 +55,7 @@ func (m *sessionMaker) session(at time.Duration) {
 	weight, fable := m.model()
 	main := m.thread(between(m.rng, baseLeast, baseMost), weight, fable)
 	for range several(m.rng, burstsMean) {
-		main.prompt += between(m.rng, askLeast, askMost)
+		main.prompt += between(m.rng, promptLeast, promptMost)
 		for range several(m.rng, turnsMean) {
 			if at >= m.length {
 				break
@@ -90,7 +90,7 @@ func (m *sessionMaker) agent(main *thread, at time.Duration) {
 	if m.rng.Float64() < agentOnHaiku {
 		weight, fable = haiku, false
 	}
-	agent := m.thread(agentBase+between(m.rng, askLeast, askMost), weight, fable)
+	agent := m.thread(agentBase+between(m.rng, promptLeast, promptMost), weight, fable)
 	for range several(m.rng, agentTurns) {
 		at += seconds(around(m.rng, gap, gapSigma))
 		if at >= m.length {

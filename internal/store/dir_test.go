@@ -148,13 +148,13 @@ func TestDirWatchesOtherWriters(t *testing.T) {
 		d := store.NewDir(path)
 		ctx, cancel := context.WithCancel(t.Context())
 		var mu sync.Mutex
-		var told []string
+		var changed []string
 		taken := func() []string {
 			synctest.Wait()
 			mu.Lock()
 			defer mu.Unlock()
-			defer func() { told = nil }()
-			return told
+			defer func() { changed = nil }()
+			return changed
 		}
 		done := make(chan error)
 		go func() {
@@ -165,7 +165,7 @@ func TestDirWatchesOtherWriters(t *testing.T) {
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				told = append(told, string(doc.Data))
+				changed = append(changed, string(doc.Data))
 			}, "a.json")
 		}()
 		expect := func(what string, want ...string) {

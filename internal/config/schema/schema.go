@@ -96,7 +96,7 @@ func Bind[O, V any](t Type[V], field func(*O) *V) Binding {
 	return BindFunc(t, func(o *O) V { return *field(o) }, func(o *O, value V) { *field(o) = value })
 }
 
-// BindFunc connects a type to whatever get and set access in an O.
+// BindFunc connects a type to the value that get and set access in an O.
 func BindFunc[O, V any](t Type[V], get func(*O) V, set func(*O, V)) Binding {
 	return Binding{
 		shape:  t.shape,
