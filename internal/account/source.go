@@ -133,7 +133,7 @@ func (s *source) reread(ctx context.Context) error {
 	return err
 }
 
-// update takes in a document that was read. It reports whether the document has changed, and whether the credential has.
+// update stores a document that was read. It reports whether the document has changed, and whether the credential has.
 func (s *source) update(d document, version store.Version, problem error) (changed, renewed bool) {
 	successor, spent := s.keeper.successors.latest(d.credential)
 	s.mu.Lock()

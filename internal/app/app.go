@@ -35,8 +35,8 @@ type Options struct {
 	Level *slog.LevelVar
 	// Dial opens connections to providers; nil uses the network.
 	Dial upstream.DialFunc
-	// OnAnswer, if not nil, is called with the record of every inference request when it has ended.
-	OnAnswer func(*observe.Record)
+	// OnRecord, if not nil, is called with the record of every inference request when it has ended.
+	OnRecord func(*observe.Record)
 }
 
 // App is a shunt.
@@ -143,8 +143,8 @@ func (a *App) record(r *observe.Record) {
 	if a.traces != nil {
 		a.traces.Add(r)
 	}
-	if a.options.OnAnswer != nil {
-		a.options.OnAnswer(r)
+	if a.options.OnRecord != nil {
+		a.options.OnRecord(r)
 	}
 }
 

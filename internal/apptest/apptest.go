@@ -68,7 +68,7 @@ func (w *World) start() {
 		log.Warn(warning.String())
 	}
 	w.App, err = app.New(cfg, app.Options{
-		Version: "test", Env: w.Env, Log: log, Level: w.Level, Clock: w.Clock, Dial: w.Dial, OnAnswer: w.Record,
+		Version: "test", Env: w.Env, Log: log, Level: w.Level, Clock: w.Clock, Dial: w.Dial, OnRecord: w.Record,
 	})
 	w.Must(err)
 	w.Tested = w.App

@@ -100,7 +100,7 @@ func (s *simulation) build(home, providerURL string, log *slog.Logger) error {
 		return err
 	}
 	s.app, err = app.New(cfg, app.Options{
-		Version: s.options.Version, Env: env, Clock: s.clock, OnAnswer: s.record,
+		Version: s.options.Version, Env: env, Clock: s.clock, OnRecord: s.record,
 		Log: slog.New(warningTap{log.Handler(), func(text string) { s.timeline.note("warning: "+text, warn) }}),
 	})
 	if err != nil {
