@@ -39,9 +39,6 @@ func With(h http.Header, lines ...string) http.Header {
 	return h
 }
 
-// Session returns [Minimal] with a session.
-func Session(session string) http.Header { return With(Minimal, "X-Claude-Code-Session-Id", session) }
-
 // Reply is a response as a client received it.
 type Reply struct {
 	Status   int // 0: there was none
