@@ -56,7 +56,7 @@ func inWorld(t *testing.T, provider sim.Config, s setup, test func(w *world), be
 		w.health = observe.NewHealth(w.log, clock.Clock{})
 		w.registry = pool.NewRegistry(clock.Clock{}, map[string]*quota.Table{claude.Family.Name: claude.Family.Windows})
 		w.transport = upstream.NewTestTransport(w.Dial)
-		w.Tested = live{w.registry, w.health}
+		w.Tested = simtest.Live{Registry: w.registry, Health: w.health}
 		for _, f := range before {
 			f(w)
 		}
@@ -68,15 +68,6 @@ func inWorld(t *testing.T, provider sim.Config, s setup, test func(w *world), be
 		test(w)
 	})
 }
-
-// live is the state that tests look at.
-type live struct {
-	registry *pool.Registry
-	health   *observe.Health
-}
-
-func (l live) Pool(provider string) []pool.Status { return l.registry.Pool(provider).Snapshot() }
-func (l live) Conditions() []observe.Condition    { return l.health.List() }
 
 // start builds the upstreams and serves from them.
 func (w *world) start() (stop func()) {

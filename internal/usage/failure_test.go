@@ -54,12 +54,12 @@ func TestFailure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, setting{accounts: 2, interval: c.interval}, func(w *world) {
 				w.runs(20 * time.Second) // both have been polled
-				w.provider.Fill("a", messages.FiveHour, 0.9)
-				w.provider.Inject("a", c.fault)
-				before := len(w.asks("a"))
+				w.Provider.Fill("a", messages.FiveHour, 0.9)
+				w.Provider.Inject("a", c.fault)
+				before := len(w.polls("a"))
 				last := time.Duration(c.polls[len(c.polls)-1]) * time.Second
 				w.runs(c.interval + last)
-				got := w.times(w.asks("a"))[before:]
+				got := w.times(w.polls("a"))[before:]
 				if len(got) < len(c.polls) {
 					t.Fatalf("polled at %v, want %v", got, c.polls)
 				}
@@ -70,7 +70,7 @@ func TestFailure(t *testing.T) {
 					}
 				}
 				if name == "redirect" {
-					for _, r := range w.provider.Requests() {
+					for _, r := range w.Provider.Requests() {
 						if strings.Contains(r.Path, sim.ModelsPath) {
 							t.Error("the redirect was followed")
 						}
@@ -86,18 +86,18 @@ func TestFailure(t *testing.T) {
 						t.Errorf("%s cools down for %v", s.Name, s.Cooldown)
 					}
 				}
-				if others := len(w.asks("b")); others < int(last/c.interval) {
+				if others := len(w.polls("b")); others < int(last/c.interval) {
 					t.Errorf("b was polled %d times", others)
 				}
 
 				// The first success ends the doubling.
-				w.provider.Clear("a")
-				w.provider.Fill("a", messages.FiveHour, 0.5)
+				w.Provider.Clear("a")
+				w.Provider.Fill("a", messages.FiveHour, 0.5)
 				pause := c.polls[len(c.polls)-1] - c.polls[len(c.polls)-2]
 				w.runs(time.Duration(pause)*time.Second*11/10 + time.Minute)
-				before = len(w.asks("a"))
+				before = len(w.polls("a"))
 				w.runs(c.interval * 23 / 10)
-				if after := len(w.asks("a")); after-before < 2 || after-before > 3 {
+				if after := len(w.polls("a")); after-before < 2 || after-before > 3 {
 					t.Errorf("then polled %d times in 2.3 intervals", after-before)
 				}
 			})
@@ -131,14 +131,14 @@ func report(w http.ResponseWriter, _ *http.Request) {
 // QUO-24: a success ends the doubling, and the next failure starts it again.
 func TestDoublingStartsAgain(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
-		w.provider.Inject("a", usageFault(sim.ServerError(500)).Times(3))
+		w.Provider.Inject("a", usageFault(sim.ServerError(500)).Times(3))
 		w.runs(2100*time.Second + 4*time.Minute)
 		w.expect("a", 0, 600, 1800)
 		w.runs(time.Hour)
-		before := w.asks("a")
-		w.provider.Inject("a", usageFault(sim.ServerError(500)).Times(1))
+		before := w.polls("a")
+		w.Provider.Inject("a", usageFault(sim.ServerError(500)).Times(1))
 		w.runs(interval*11/10 + interval*22/10)
-		if more := len(w.asks("a")) - len(before); more < 2 || more > 3 {
+		if more := len(w.polls("a")) - len(before); more < 2 || more > 3 {
 			t.Errorf("polled %d times", more)
 		}
 	})
@@ -147,9 +147,9 @@ func TestDoublingStartsAgain(t *testing.T) {
 // QUO-24: an hour is the longest pause, however many failures there were.
 func TestManyFailures(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
-		w.provider.Inject("a", usageFault(sim.ServerError(500)))
+		w.Provider.Inject("a", usageFault(sim.ServerError(500)))
 		w.runs(80 * time.Hour)
-		times := w.times(w.asks("a"))
+		times := w.times(w.polls("a"))
 		for i := 5; i < len(times); i++ {
 			if pause := times[i] - times[i-1]; pause != 3600 {
 				t.Errorf("a pause of %d s", pause)
@@ -164,13 +164,13 @@ func TestManyFailures(t *testing.T) {
 // QUO-21: a poll takes at most ten seconds.
 func TestTimeout(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
-		w.provider.Inject("a", usageFault(sim.Hang()))
+		w.Provider.Inject("a", usageFault(sim.Hang()))
 		w.runs(9 * time.Second)
-		if log := w.logged(); log != "" {
+		if log := w.Log.String(); log != "" {
 			t.Errorf("logged %s", log)
 		}
 		w.runs(2 * time.Second)
-		if log := w.logged(); !strings.Contains(log, "account=claude/a") || !strings.Contains(log, "deadline exceeded") {
+		if log := w.Log.String(); !strings.Contains(log, "account=claude/a") || !strings.Contains(log, "deadline exceeded") {
 			t.Errorf("logged %s", log)
 		}
 	})
@@ -180,14 +180,14 @@ func TestTimeout(t *testing.T) {
 func TestRefreshFirst(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
 		w.runs(9 * time.Hour) // a token is valid for eight
-		calls := w.asks("a")
+		calls := w.polls("a")
 		for _, c := range calls {
 			if c.Status != http.StatusOK {
 				t.Errorf("%d at %v", c.Status, c.Received.Sub(w.began))
 			}
 		}
-		if w.provider.Counters("a").Refreshes != 1 || len(calls) < 9*10 {
-			t.Errorf("%d refreshes, %d polls", w.provider.Counters("a").Refreshes, len(calls))
+		if w.Provider.Counters("a").Refreshes != 1 || len(calls) < 9*10 {
+			t.Errorf("%d refreshes, %d polls", w.Provider.Counters("a").Refreshes, len(calls))
 		}
 	})
 }
@@ -196,10 +196,10 @@ func TestRefreshFirst(t *testing.T) {
 func TestNoToken(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
 		w.runs(7 * time.Hour)
-		w.provider.Inject("a", sim.InvalidGrant())
-		before := len(w.asks("a"))
+		w.Provider.Inject("a", sim.InvalidGrant())
+		before := len(w.polls("a"))
 		w.runs(9 * time.Hour)
-		if more := len(w.asks("a")) - before; more > 12 {
+		if more := len(w.polls("a")) - before; more > 12 {
 			t.Errorf("%d polls with a token that had an hour left", more)
 		}
 		if conditions := w.conditions(); len(conditions) != 1 || !strings.Contains(conditions[0], "account claude/a needs login: ") {
@@ -207,12 +207,12 @@ func TestNoToken(t *testing.T) {
 		}
 		// A new login is tried within an interval.
 		w.runs(time.Second) // past the slot
-		w.provider.Clear("a")
-		w.put("a", w.provider.Login("a"))
+		w.Provider.Clear("a")
+		w.Put("a", w.Provider.Login("a"))
 		w.follow(map[string][]account.Spec{"claude": nil})
-		before = len(w.asks("a"))
+		before = len(w.polls("a"))
 		w.runs(interval)
-		if more := len(w.asks("a")) - before; more != 1 || w.conditions() != nil {
+		if more := len(w.polls("a")) - before; more != 1 || w.conditions() != nil {
 			t.Errorf("%d polls with the new login, conditions %q", more, w.conditions())
 		}
 	})
@@ -221,15 +221,15 @@ func TestNoToken(t *testing.T) {
 // A token that the provider ended before its time is renewed once, and the next poll is on schedule.
 func TestTokenEndedEarly(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
-		w.provider.ExpireTokens("a")
+		w.Provider.ExpireTokens("a")
 		w.runs(2*interval + time.Minute)
 		w.expect("a", 0, 300, 600)
-		if calls := w.asks("a"); calls[0].Status != http.StatusUnauthorized || calls[1].Status != http.StatusOK {
+		if calls := w.polls("a"); calls[0].Status != http.StatusUnauthorized || calls[1].Status != http.StatusOK {
 			t.Errorf("responded %d, %d", calls[0].Status, calls[1].Status)
 		}
-		w.provider.ExpireTokens("a") // again: that the first was renewed is no reason not to
+		w.Provider.ExpireTokens("a") // again: that the first was renewed is no reason not to
 		w.runs(3 * interval)
-		if calls := w.asks("a"); calls[len(calls)-1].Status != http.StatusOK {
+		if calls := w.polls("a"); calls[len(calls)-1].Status != http.StatusOK {
 			t.Error("the second was not renewed")
 		}
 	})
@@ -238,19 +238,19 @@ func TestTokenEndedEarly(t *testing.T) {
 // There is one condition for a token that cannot be refreshed for now: the account's.
 func TestNoTokenForNow(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
-		w.provider.Inject("a", sim.ServerError(500).On(sim.TokenPath))
+		w.Provider.Inject("a", sim.ServerError(500).On(sim.TokenPath))
 		w.runs(8*time.Hour + 10*time.Minute)
-		before := len(w.asks("a"))
+		before := len(w.polls("a"))
 		w.runs(3 * time.Hour)
-		if more := len(w.asks("a")) - before; more != 0 {
+		if more := len(w.polls("a")) - before; more != 0 {
 			t.Errorf("%d polls without a token", more)
 		}
 		if conditions := w.conditions(); len(conditions) != 1 || !strings.Contains(conditions[0], "account claude/a cannot be refreshed: ") {
 			t.Errorf("conditions %q", conditions)
 		}
-		w.provider.Clear("a")
+		w.Provider.Clear("a")
 		w.runs(interval)
-		if more := len(w.asks("a")) - before; more != 1 || w.conditions() != nil {
+		if more := len(w.polls("a")) - before; more != 1 || w.conditions() != nil {
 			t.Errorf("%d polls with a token, conditions %q", more, w.conditions())
 		}
 	})
@@ -259,8 +259,8 @@ func TestNoTokenForNow(t *testing.T) {
 // There is one condition for a login that is no longer accepted: the account's.
 func TestLoginLost(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
-		w.provider.Inject("a", usageFault(sim.Unauthorized()))
-		w.provider.Inject("a", sim.InvalidGrant())
+		w.Provider.Inject("a", usageFault(sim.Unauthorized()))
+		w.Provider.Inject("a", sim.InvalidGrant())
 		w.runs(3 * time.Hour)
 		if conditions := w.conditions(); len(conditions) != 1 || !strings.Contains(conditions[0], "account claude/a needs login: ") {
 			t.Errorf("conditions %q", conditions)
@@ -271,10 +271,10 @@ func TestLoginLost(t *testing.T) {
 // If the provider rejects every token, only the first is renewed.
 func TestEveryTokenRejected(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
-		w.provider.Inject("a", usageFault(sim.Unauthorized()))
+		w.Provider.Inject("a", usageFault(sim.Unauthorized()))
 		w.runs(3 * time.Hour)
 		w.expect("a", 0, 300, 900, 2100, 4500, 8100)
-		if refreshes := w.provider.Counters("a").Refreshes; refreshes != 1 {
+		if refreshes := w.Provider.Counters("a").Refreshes; refreshes != 1 {
 			t.Errorf("%d refreshes", refreshes)
 		}
 	})
@@ -283,22 +283,22 @@ func TestEveryTokenRejected(t *testing.T) {
 // A login without permission is polled with less and less often; a new one is tried at the usual time.
 func TestCredentialChanged(t *testing.T) {
 	inWorld(t, setting{accounts: 2}, func(w *world) {
-		w.provider.Inject("a", usageFault(sim.CredentialForbidden()))
-		w.provider.Inject("b", usageFault(sim.Throttled("7200")))
+		w.Provider.Inject("a", usageFault(sim.CredentialForbidden()))
+		w.Provider.Inject("b", usageFault(sim.Throttled("7200")))
 		w.runs(2100*time.Second + 3*time.Minute)
 		w.expect("a", 0, 600, 1800)
-		w.provider.Clear("a")
+		w.Provider.Clear("a")
 		for _, s := range w.registry.Pool("claude").Snapshot() {
 			w.poller.CredentialChanged(s.Key)
 		}
 		w.runs(2 * time.Second)
-		if polls := len(w.asks("a")); polls != 4 {
+		if polls := len(w.polls("a")); polls != 4 {
 			t.Errorf("a was polled %d times", polls)
 		}
 		w.expect("b", 15) // QUO-24: a new login is not a reason to poll before retry-after
 		w.poller.CredentialChanged(w.registry.Pool("claude").Snapshot()[0].Key)
 		w.runs(interval - 10*time.Second)
-		if polls := len(w.asks("a")); polls != 4 {
+		if polls := len(w.polls("a")); polls != 4 {
 			t.Errorf("QUO-21: a was polled %d times", polls)
 		}
 	})
@@ -315,7 +315,7 @@ func TestCondition(t *testing.T) {
 		ptr(respond(func(http.ResponseWriter, *http.Request) {})): "the response is not a JSON object",
 	} {
 		inWorld(t, setting{accounts: 2}, func(w *world) {
-			w.provider.Inject("a", *fault)
+			w.Provider.Inject("a", *fault)
 			w.runs(30 * time.Minute) // polled at 0, 10 and 30 minutes
 			if conditions := w.conditions(); conditions != nil {
 				t.Errorf("too early: %q", conditions)
@@ -326,12 +326,12 @@ func TestCondition(t *testing.T) {
 				!strings.Contains(conditions[0], "only responses to requests report") {
 				t.Fatalf("conditions %q", conditions)
 			}
-			w.provider.Clear("a")
+			w.Provider.Clear("a")
 			w.runs(time.Hour)
 			if conditions := w.conditions(); conditions != nil {
 				t.Errorf("it is over: %q", conditions)
 			}
-			w.provider.Inject("a", *fault)
+			w.Provider.Inject("a", *fault)
 			w.runs(2 * time.Hour)
 			if len(w.conditions()) != 1 {
 				t.Errorf("conditions %q", w.conditions())
@@ -349,7 +349,7 @@ func TestCondition(t *testing.T) {
 func TestConditionOfALongInterval(t *testing.T) {
 	inWorld(t, setting{accounts: 1, interval: 2 * time.Hour}, func(w *world) {
 		w.runs(time.Minute)
-		w.provider.Inject("a", usageFault(sim.ServerError(500)))
+		w.Provider.Inject("a", usageFault(sim.ServerError(500)))
 		w.runs(5 * time.Hour)
 		if conditions := w.conditions(); conditions != nil {
 			t.Errorf("too early: %q", conditions)
@@ -368,7 +368,7 @@ func TestConditionAndReloads(t *testing.T) {
 		w.runs(time.Minute)
 		w.follow(nil)
 		w.runs(3 * time.Hour)
-		w.provider.Inject("a", usageFault(sim.ServerError(500)))
+		w.Provider.Inject("a", usageFault(sim.ServerError(500)))
 		w.follow(whole)
 		w.runs(20 * time.Minute)
 		if conditions := w.conditions(); conditions != nil {

@@ -11,9 +11,9 @@ import (
 	"shunt/internal/sim"
 )
 
-// polls are the times of all polls after the poller began, whole milliseconds, in order.
-func (w *world) polls() (times []time.Duration) {
-	for _, r := range w.provider.Requests() {
+// pollTimes are the times of all polls after the poller began, whole milliseconds, in order.
+func (w *world) pollTimes() (times []time.Duration) {
+	for _, r := range w.Provider.Requests() {
 		if r.Path == "/proxy"+sim.UsagePath {
 			times = append(times, r.Received.Sub(w.began).Truncate(time.Millisecond))
 		}
@@ -43,8 +43,8 @@ func (w *world) evenly(what string, times []time.Duration, want time.Duration) {
 // onceAnInterval fails if an account was polled twice in an interval (QUO-21).
 func (w *world) onceAnInterval(every time.Duration) {
 	w.Helper()
-	for _, name := range w.provider.Accounts() {
-		calls := w.asks(name)
+	for _, name := range w.Provider.Accounts() {
+		calls := w.polls(name)
 		for i := 1; i < len(calls); i++ {
 			if gap := calls[i].Received.Sub(calls[i-1].Received); gap < every-time.Millisecond {
 				w.Errorf("%s was polled again after %v", name, gap)
@@ -81,7 +81,7 @@ func TestSpread(t *testing.T) {
 		t.Run(fmt.Sprintf("%d every %v", c.accounts, c.every), func(t *testing.T) {
 			inWorld(t, setting{accounts: c.accounts, interval: c.every}, func(w *world) {
 				w.runs(6*c.every - time.Millisecond)
-				all := w.polls()
+				all := w.pollTimes()
 				if len(all) < c.accounts || all[0] != 0 {
 					t.Fatalf("polls %v", all)
 				}
@@ -101,12 +101,12 @@ func TestSpread(t *testing.T) {
 func TestSpreadOfVeryMany(t *testing.T) {
 	inWorld(t, setting{accounts: 200, interval: time.Minute}, func(w *world) {
 		w.runs(5 * time.Minute)
-		for _, name := range w.provider.Accounts() {
-			if calls := w.asks(name); len(calls) < 3 {
+		for _, name := range w.Provider.Accounts() {
+			if calls := w.polls(name); len(calls) < 3 {
 				t.Errorf("%s was polled at %v", name, w.times(calls))
 			}
 		}
-		if gap := slices.Min(distances(w.polls())); gap < 299*time.Millisecond {
+		if gap := slices.Min(distances(w.pollTimes())); gap < 299*time.Millisecond {
 			t.Errorf("%v between two polls", gap)
 		}
 		w.onceAnInterval(time.Minute)
@@ -124,28 +124,28 @@ func TestSpreadAfterChanges(t *testing.T) {
 			w.runs(time.Second)
 		}
 		w.runs(interval - 100*time.Second)
-		w.evenly("ten accounts, with reloads", w.polls()[10:], interval/10)
+		w.evenly("ten accounts, with reloads", w.pollTimes()[10:], interval/10)
 
-		before := len(w.polls())
+		before := len(w.pollTimes())
 		w.follow(specsOf(names[:11]...))
 		w.runs(time.Second)
-		if calls := w.asks("k"); len(calls) != 1 {
+		if calls := w.polls("k"); len(calls) != 1 {
 			t.Errorf("the new account was polled %d times", len(calls))
 		}
 		w.runs(3 * interval)
-		w.evenly("eleven accounts", w.polls()[before+1:], interval/11)
+		w.evenly("eleven accounts", w.pollTimes()[before+1:], interval/11)
 
 		w.follow(specsOf(names...)) // and another, in the middle of a round
 		w.runs(20 * interval)
-		all := w.polls()
+		all := w.pollTimes()
 		w.evenly("twelve accounts", all[len(all)-200:], interval/12)
 
 		w.follow(specsOf("a", "b", "g")) // neighbors stay, and one that is far from them
-		before = len(w.polls())
+		before = len(w.pollTimes())
 		w.runs(5 * interval)
-		w.evenly("three accounts", w.polls()[before:], interval/3)
+		w.evenly("three accounts", w.pollTimes()[before:], interval/3)
 		w.onceAnInterval(interval)
-		if gap := slices.Min(distances(w.polls())); gap < 499*time.Millisecond {
+		if gap := slices.Min(distances(w.pollTimes())); gap < 499*time.Millisecond {
 			t.Errorf("%v between two polls", gap)
 		}
 	})
@@ -160,8 +160,8 @@ func TestSpreadWithRestlessAccounts(t *testing.T) {
 			w.follow(specsOf("a", "b", "c"))
 			w.runs(3 * time.Second)
 		}
-		for _, name := range w.provider.Accounts() {
-			if n := len(w.asks(name)); n < 14 || n > 20 {
+		for _, name := range w.Provider.Accounts() {
+			if n := len(w.polls(name)); n < 14 || n > 20 {
 				t.Errorf("%s was polled %d times in 20 minutes", name, n)
 			}
 		}
@@ -174,9 +174,9 @@ func TestSpreadWithRestlessAccounts(t *testing.T) {
 func TestSpreadWithFailures(t *testing.T) {
 	inWorld(t, setting{accounts: 10}, func(w *world) {
 		w.runs(interval - time.Second)
-		w.provider.Inject("c", usageFault(sim.Throttled("1000")).Times(1))
-		w.provider.Inject("d", usageFault(sim.ServerError(500)).Times(1))
-		w.provider.Inject("e", usageFault(sim.Rejected(0, 1, 2).RetryAfter("3600")).Times(1))
+		w.Provider.Inject("c", usageFault(sim.Throttled("1000")).Times(1))
+		w.Provider.Inject("d", usageFault(sim.ServerError(500)).Times(1))
+		w.Provider.Inject("e", usageFault(sim.Rejected(0, 1, 2).RetryAfter("3600")).Times(1))
 		w.runs(interval)
 		for _, s := range w.registry.Pool("claude").Snapshot() {
 			if !s.Available || s.Cooldown != 0 || s.In(claude.FableScope).Cooldown != 0 || s.NearQuota {
@@ -189,13 +189,13 @@ func TestSpreadWithFailures(t *testing.T) {
 		w.expect("c", 6, 360, 1560)
 		w.expect("d", 9, 390, 990, 1290, 1590)
 		w.expect("e", 12, 420)
-		names := w.provider.Accounts()
+		names := w.Provider.Accounts()
 		w.follow(specsOf(names[:9]...)) // j is removed
 		w.runs(10 * interval)
-		if calls := w.times(w.asks("e")); len(calls) < 3 || calls[2] < 420+3600 || calls[2] > 420+3600+300 {
+		if calls := w.times(w.polls("e")); len(calls) < 3 || calls[2] < 420+3600 || calls[2] > 420+3600+300 {
 			t.Errorf("e was polled at %v", calls)
 		}
-		all := w.polls()
+		all := w.pollTimes()
 		w.evenly("afterwards", all[len(all)-9:], interval/9)
 	})
 }

@@ -19,7 +19,7 @@ import (
 func TestPoll(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
 		w.runs(time.Second)
-		calls := w.asks("a")
+		calls := w.polls("a")
 		if len(calls) != 1 {
 			t.Fatalf("%d polls", len(calls))
 		}
@@ -27,7 +27,7 @@ func TestPoll(t *testing.T) {
 			t.Errorf("%s %s to %s with %d bytes", c.Method, c.Path, c.Host, c.BodyLength)
 		}
 		want := http.Header{
-			"Authorization": {"Bearer " + w.provider.Token("a")}, "Anthropic-Beta": {"oauth-2025-04-20"}, "Anthropic-Version": {"2023-06-01"},
+			"Authorization": {"Bearer " + w.Provider.Token("a")}, "Anthropic-Beta": {"oauth-2025-04-20"}, "Anthropic-Version": {"2023-06-01"},
 			"Accept": {"application/json"}, "User-Agent": {"shunt"}, "Accept-Encoding": {"gzip"}, "Connection": {"close"},
 		}
 		for name, values := range calls[0].Header {
@@ -49,7 +49,7 @@ func TestReading(t *testing.T) {
 		if got, want := w.used("claude", "a"), [...]float64{0.25, 0.5, 0.75}; got != want {
 			t.Errorf("used %v, want %v", got, want)
 		}
-		s, limits := w.state("claude", "a"), w.provider.Limits("a")
+		s, limits := w.state("claude", "a"), w.Provider.Limits("a")
 		for i, window := range limits.Windows {
 			if reset, known := s.Reset(i); !known || reset.Unix() != window.Reset {
 				t.Errorf("%v resets at %v, want %v", i, reset, window.Reset)
@@ -58,7 +58,7 @@ func TestReading(t *testing.T) {
 				t.Errorf("%v has the status %q", i, status)
 			}
 		}
-		w.provider.Fill("a", messages.FiveHour, 0.4)
+		w.Provider.Fill("a", messages.FiveHour, 0.4)
 		w.runs(interval * 12 / 10)
 		if got := w.used("claude", "a")[claude.FiveHour]; got != 0.4 {
 			t.Errorf("then used %v", got)
@@ -82,8 +82,8 @@ func TestIntervalOfAFastClock(t *testing.T) {
 func TestManyAccounts(t *testing.T) {
 	inWorld(t, setting{accounts: 200, interval: time.Minute}, func(w *world) {
 		w.runs(4 * time.Minute)
-		for _, name := range w.provider.Accounts() {
-			if calls := w.asks(name); len(calls) < 3 {
+		for _, name := range w.Provider.Accounts() {
+			if calls := w.polls(name); len(calls) < 3 {
 				t.Errorf("%s was polled at %v", name, w.times(calls))
 			}
 		}
@@ -99,8 +99,8 @@ func TestEligible(t *testing.T) {
 		{Name: "none"},
 	}
 	inWorld(t, setting{accounts: 4, specs: specs, before: func(w *world) {
-		w.env["SETUP"] = w.provider.SetupToken("b")
-		w.put("c", []byte(strings.Replace(string(w.provider.Credentials("c")), "refreshToken", "other", 1)))
+		w.env["SETUP"] = w.Provider.SetupToken("b")
+		w.Put("c", []byte(strings.Replace(string(w.Provider.Credentials("c")), "refreshToken", "other", 1)))
 	}}, func(w *world) {
 		w.pause("a")
 		w.runs(2 * interval)
@@ -112,7 +112,7 @@ func TestEligible(t *testing.T) {
 			t.Errorf("conditions %q", conditions)
 		}
 		// A login that can be refreshed takes the place of one that cannot.
-		w.put("c", w.provider.Credentials("c"))
+		w.Put("c", w.Provider.Credentials("c"))
 		w.follow(map[string][]account.Spec{"claude": nil})
 		w.runs(30 * time.Second)
 		w.expect("c", 610) // the second of the three that are new by then
@@ -131,7 +131,7 @@ func (w *world) pause(account string) {
 func TestOnePollPerIdentity(t *testing.T) {
 	specs := []account.Spec{{Name: "a", UUID: "u-1"}, {Name: "alias", UUID: "u-1"}}
 	inWorld(t, setting{accounts: 1, specs: specs, before: func(w *world) {
-		w.put("alias", w.provider.Credentials("a"))
+		w.Put("alias", w.Provider.Credentials("a"))
 	}}, func(w *world) {
 		w.follow(map[string][]account.Spec{"claude": specs, "other": {{Name: "a", UUID: "u-1"}}})
 		w.reject("other", "a")
@@ -185,7 +185,7 @@ func TestFollow(t *testing.T) {
 func TestReturn(t *testing.T) {
 	whole := map[string][]account.Spec{"claude": nil}
 	inWorld(t, setting{accounts: 2}, func(w *world) {
-		w.provider.Inject("b", sim.Throttled("7200").On(sim.UsagePath).Times(1))
+		w.Provider.Inject("b", sim.Throttled("7200").On(sim.UsagePath).Times(1))
 		w.runs(10 * time.Second)
 		for range 20 {
 			w.follow(nil)
@@ -199,10 +199,10 @@ func TestReturn(t *testing.T) {
 		w.follow(nil)
 		w.runs(2 * time.Hour)
 		w.expect("b", 15)
-		before := len(w.asks("a"))
+		before := len(w.polls("a"))
 		w.follow(whole)
 		w.runs(interval/2 + time.Second)
-		if a, b := len(w.asks("a"))-before, len(w.asks("b")); a != 1 || b != 2 {
+		if a, b := len(w.polls("a"))-before, len(w.polls("b")); a != 1 || b != 2 {
 			t.Errorf("after they returned, a was polled %d times, b %d times in all", a, b)
 		}
 	})
@@ -211,14 +211,14 @@ func TestReturn(t *testing.T) {
 // An identity that is removed during a poll is not a condition, whatever the poll's result.
 func TestRemovedDuringPoll(t *testing.T) {
 	inWorld(t, setting{accounts: 1}, func(w *world) {
-		w.provider.Inject("a", sim.Failure(500, messages.TypeAPI, "no").On(sim.UsagePath).After(5*time.Second))
+		w.Provider.Inject("a", sim.Failure(500, messages.TypeAPI, "no").On(sim.UsagePath).After(5*time.Second))
 		w.runs(30 * time.Minute)
-		for calls := w.provider.Requests(); calls[len(calls)-1].Outcome != sim.Running; calls = w.provider.Requests() {
+		for calls := w.Provider.Requests(); calls[len(calls)-1].Outcome != sim.Running; calls = w.Provider.Requests() {
 			w.runs(time.Second)
 		}
 		w.follow(nil)
 		w.runs(time.Minute)
-		if log := w.logged(); strings.Contains(log, "condition began") {
+		if log := w.Log.String(); strings.Contains(log, "condition began") {
 			t.Errorf("logged %s", log)
 		}
 	})
@@ -227,14 +227,14 @@ func TestRemovedDuringPoll(t *testing.T) {
 // The end does not wait for a response.
 func TestEndDuringPoll(t *testing.T) {
 	inWorld(t, setting{accounts: 2}, func(w *world) {
-		w.provider.Inject("", sim.Hang().On(sim.UsagePath))
+		w.Provider.Inject("", sim.Hang().On(sim.UsagePath))
 		w.runs(time.Second)
 		began := time.Now()
 		w.stop()
 		if took := time.Since(began); took != 0 {
 			t.Errorf("it took %v", took)
 		}
-		if log := w.logged(); log != "" {
+		if log := w.Log.String(); log != "" {
 			t.Errorf("logged %s", log)
 		}
 	})

@@ -1,7 +1,7 @@
 package usage_test
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -24,20 +24,17 @@ import (
 	"shunt/internal/pool"
 	"shunt/internal/quota"
 	"shunt/internal/sim"
-	"shunt/internal/store"
+	"shunt/internal/sim/simtest"
 	"shunt/internal/usage"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a poller with all that it touches: a simulated provider, the logins of its accounts, and the pools. It lives
-// in a bubble of virtual time.
+// world is a poller with everything that it uses: the logins of a simulated provider's accounts, and the pools.
 type world struct {
-	*testing.T
+	*simtest.World
 	clock    clock.Clock
 	began    time.Time
-	provider *sim.Provider
-	store    *store.Memory
 	env      map[string]string
 	keeper   *account.Keeper
 	registry *pool.Registry
@@ -45,26 +42,11 @@ type world struct {
 	poller   *usage.Poller
 	start    func() // the poller, once; what a test sets up before time passes is there at the first poll
 	stop     func() // and wait for its end
-
-	mu  sync.Mutex
-	log bytes.Buffer
-}
-
-func (w *world) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.log.Write(p)
-}
-
-func (w *world) logged() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.log.String()
 }
 
 const (
-	interval = 5 * time.Minute
-	base     = "http://127.0.0.1:8001/proxy"
+	interval    = 5 * time.Minute
+	providerURL = simtest.ProviderURL + "/proxy"
 )
 
 type setting struct {
@@ -72,16 +54,13 @@ type setting struct {
 	interval time.Duration  // 0: the usual one
 	speed    float64        // of the clock; 0: the machine's
 	specs    []account.Spec // of the pool "claude" at first; nil: the whole store
-	before   func(w *world) // anything is asked
+	before   func(w *world) // before the first poll
 }
 
-// inWorld runs a test with accounts a, b, c ... in the store. The poller runs.
+// inWorld runs a test of a poller, with accounts a, b, c ... in the store.
 func inWorld(t *testing.T, s setting, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		if s.interval == 0 {
-			s.interval = interval
-		}
 		var c clock.Clock
 		if s.speed != 0 {
 			c = clock.Accelerated(s.speed)
@@ -91,60 +70,49 @@ func inWorld(t *testing.T, s setting, test func(w *world)) {
 			name := fmt.Sprintf("%c", 'a'+i%26) + strings.Repeat("x", i/26)
 			accounts[i] = sim.Account{Name: name, FiveHour: sim.Window{Fill: 0.25}, SevenDay: sim.Window{Fill: 0.5}, Fable: sim.Window{Fill: 0.75}}
 		}
-		w := &world{T: t, clock: c, store: new(store.Memory), env: map[string]string{}, registry: pool.NewRegistry(c, map[string]*quota.Table{"claude": claude.Family.Windows})}
-		w.provider = sim.New(sim.Config{Clock: c, Accounts: accounts, Record: 1 << 14})
-		listener := sim.Listen("127.0.0.1:8001")
-		server := sim.Serve(listener, http.StripPrefix("/proxy", w.provider))
-		transport := &http.Transport{DialContext: listener.Dial, DisableKeepAlives: true}
-		for _, a := range accounts {
-			w.put(a.Name, w.provider.Credentials(a.Name))
-		}
-		log := slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		w.health = observe.NewHealth(log, c)
-		vendor := claude.Family.Vendor
-		vendor.TokenURL = base + sim.TokenPath
-		w.keeper = account.NewKeeper(account.Options{
-			Clock: c, Log: log, Health: w.health, Families: []account.Family{{
-				Name: "claude", Format: claude.Family.Credentials, Refresher: oauth.NewClient(vendor, transport), Dir: "/store",
-			}},
-			Getenv: func(name string) string { return w.env[name] },
-			Open:   func(string) store.Store { return w.store },
+		simtest.InBubble(t, sim.Config{Clock: c, Accounts: accounts, Record: 1 << 14}, func(base *simtest.World) {
+			w := newWorld(base, c, s.interval)
+			if s.before != nil {
+				s.before(w)
+			}
+			w.follow(map[string][]account.Spec{"claude": s.specs})
+			ctx, cancel := context.WithCancel(w.Context())
+			ended := make(chan struct{})
+			w.began = c.Now()
+			w.start = sync.OnceFunc(func() {
+				go func() { w.poller.Run(ctx); close(ended) }()
+			})
+			w.stop = func() { w.start(); cancel(); <-ended }
+			test(w)
+			w.stop()
+			w.Must(w.keeper.Close(w.Context()))
 		})
-		w.poller = usage.New(usage.Options{Clock: c, Log: log, Health: w.health, Interval: s.interval, Transport: transport})
-		if s.before != nil {
-			s.before(w)
-		}
-		w.follow(map[string][]account.Spec{"claude": s.specs})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		w.began = c.Now()
-		w.start = sync.OnceFunc(func() {
-			go func() { w.poller.Run(ctx); close(ended) }()
-		})
-		w.stop = func() { w.start(); cancel(); <-ended }
-
-		test(w)
-
-		w.stop()
-		if err := w.keeper.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if err := server.Close(); err != nil {
-			t.Error(err)
-		}
-		if text := w.logged() + fmt.Sprint(w.health.List()); strings.Contains(text, "sk-ant-") {
-			t.Errorf("TOK-8: a token in the log or a condition:\n%s", text)
-		}
 	})
 }
 
-func (w *world) put(name string, credentials []byte) {
-	if _, err := w.store.Put(context.Background(), name+".json", credentials); err != nil {
-		w.Fatal(err)
+func newWorld(base *simtest.World, c clock.Clock, every time.Duration) *world {
+	w := &world{
+		World: base, clock: c, env: map[string]string{},
+		registry: pool.NewRegistry(c, map[string]*quota.Table{claude.Family.Name: claude.Family.Windows}),
 	}
+	log := slog.New(slog.NewTextHandler(w.Log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	w.health = observe.NewHealth(log, c)
+	w.Tested = simtest.Live{Registry: w.registry, Health: w.health}
+	w.Serve("127.0.0.1:8001", http.StripPrefix("/proxy", w.Provider))
+	transport := &http.Transport{DialContext: w.Dial, DisableKeepAlives: true}
+	vendor := claude.Family.Vendor
+	vendor.TokenURL = providerURL + sim.TokenPath
+	w.keeper = account.NewKeeper(account.Options{
+		Clock: c, Log: log, Health: w.health, Families: []account.Family{{
+			Name: claude.Family.Name, Format: claude.Family.Credentials, Refresher: oauth.NewClient(vendor, transport), Dir: w.Store,
+		}},
+		Getenv: func(name string) string { return w.env[name] },
+	})
+	w.poller = usage.New(usage.Options{Clock: c, Log: log, Health: w.health, Interval: cmp.Or(every, interval), Transport: transport})
+	return w
 }
 
-// follow has the poller and the pools take configured accounts, by the names of the pools.
+// follow configures the poller and the pools with accounts, by the names of the pools.
 func (w *world) follow(specs map[string][]account.Spec) {
 	w.Helper()
 	listings := map[string]account.Listing{}
@@ -152,7 +120,7 @@ func (w *world) follow(specs map[string][]account.Spec) {
 		listings[name] = account.Listing{Family: "claude", Specs: listed}
 	}
 	resolved, _ := w.keeper.Resolve(listings)
-	at, err := url.Parse(base)
+	at, err := url.Parse(providerURL)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -168,16 +136,16 @@ func (w *world) follow(specs map[string][]account.Spec) {
 	w.poller.Follow(entries)
 }
 
-// runs lets time pass on the world's clock, and everything settle.
+// runs lets time pass on the poller's clock.
 func (w *world) runs(d time.Duration) {
 	w.start()
 	time.Sleep(w.clock.Scale(d))
 	synctest.Wait()
 }
 
-// asks are the calls of the usage endpoint with an account's tokens, whatever became of them.
-func (w *world) asks(account string) (calls []sim.Request) {
-	for _, r := range w.provider.Requests() {
+// polls returns the requests to the usage endpoint with tokens of an account, in whatever way they ended.
+func (w *world) polls(account string) (calls []sim.Request) {
+	for _, r := range w.Provider.Requests() {
 		if r.Path == "/proxy"+sim.UsagePath && r.Account == account {
 			calls = append(calls, r)
 		}
@@ -185,7 +153,7 @@ func (w *world) asks(account string) (calls []sim.Request) {
 	return calls
 }
 
-// times is when calls came, after the poller began, in whole seconds.
+// times returns when requests were received, in whole seconds after the poller began.
 func (w *world) times(calls []sim.Request) (seconds []int) {
 	for _, c := range calls {
 		seconds = append(seconds, int(c.Received.Sub(w.began)/time.Second))
@@ -196,8 +164,8 @@ func (w *world) times(calls []sim.Request) (seconds []int) {
 // expect checks when an account has been polled, in whole seconds after the poller began.
 func (w *world) expect(account string, seconds ...int) {
 	w.Helper()
-	if got := w.times(w.asks(account)); !slices.Equal(got, seconds) {
-		w.Errorf("%s was asked about at %v, want %v", account, got, seconds)
+	if got := w.times(w.polls(account)); !slices.Equal(got, seconds) {
+		w.Errorf("%s was polled at %v, want %v", account, got, seconds)
 	}
 }
 
@@ -212,7 +180,7 @@ func (w *world) state(pool, account string) quota.State {
 	return quota.State{}
 }
 
-// used is what a pool knows of an account's windows: 5h, 7d, fable; -1 is unknown.
+// used returns the used fractions of an account's windows as its pool has them: 5h, 7d, fable; -1 is unknown.
 func (w *world) used(pool, account string) (fractions [claude.WindowCount]float64) {
 	w.Helper()
 	s := w.state(pool, account)

@@ -8,6 +8,7 @@ import (
 
 	"shunt/internal/clock"
 	"shunt/internal/family/claude"
+	"shunt/internal/observe"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
 )
@@ -74,3 +75,15 @@ func (w *World) OtherSession(session, account string) string {
 		}
 	}
 }
+
+// Live is a [Tested] that consists of a scheduler and its conditions.
+type Live struct {
+	Registry *pool.Registry
+	Health   *observe.Health
+}
+
+// Pool implements [Tested].
+func (l Live) Pool(provider string) []pool.Status { return l.Registry.Pool(provider).Snapshot() }
+
+// Conditions implements [Tested].
+func (l Live) Conditions() []observe.Condition { return l.Health.List() }

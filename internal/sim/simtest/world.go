@@ -54,31 +54,35 @@ type Tested interface {
 // Afterwards, Run checks that no secret is in the log, a condition or a record (TOK-8).
 func Run(t *testing.T, config sim.Config, test func(*World)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		config.RecordBodies = true
-		w := &World{
-			T: t, Provider: sim.New(config), Upstream: sim.Listen("127.0.0.1:8001"), Front: sim.Listen("127.0.0.1:3001"),
-			Store: t.TempDir(), Log: new(observetest.Log),
-		}
-		for _, account := range w.Provider.Accounts() {
-			w.Put(account, w.Provider.Credentials(account))
-		}
-		w.Client = &http.Client{
-			Transport:     &http.Transport{DialContext: w.Front.Dial, DisableCompression: true},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		}
-		upstream := sim.Serve(w.Upstream, http.HandlerFunc(w.receive))
-		defer func() {
-			w.Client.CloseIdleConnections()
-			w.checkSecrets()
-			for _, server := range append(w.servers, upstream) {
-				if err := server.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-					t.Error(err)
-				}
+	synctest.Test(t, func(t *testing.T) { InBubble(t, config, test) })
+}
+
+// InBubble is [Run] in a bubble that exists.
+func InBubble(t *testing.T, config sim.Config, test func(*World)) {
+	t.Helper()
+	config.RecordBodies = true
+	w := &World{
+		T: t, Provider: sim.New(config), Upstream: sim.Listen("127.0.0.1:8001"), Front: sim.Listen("127.0.0.1:3001"),
+		Store: t.TempDir(), Log: new(observetest.Log),
+	}
+	for _, account := range w.Provider.Accounts() {
+		w.Put(account, w.Provider.Credentials(account))
+	}
+	w.Client = &http.Client{
+		Transport:     &http.Transport{DialContext: w.Front.Dial, DisableCompression: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	upstream := sim.Serve(w.Upstream, http.HandlerFunc(w.receive))
+	defer func() {
+		w.Client.CloseIdleConnections()
+		w.checkSecrets()
+		for _, server := range append(w.servers, upstream) {
+			if err := server.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+				t.Error(err)
 			}
-		}()
-		test(w)
-	})
+		}
+	}()
+	test(w)
 }
 
 func (w *World) receive(rw http.ResponseWriter, r *http.Request) {
