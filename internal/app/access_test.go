@@ -17,7 +17,7 @@ func clientTokens(list string) func(*world) {
 
 var asAnn = http.Header{"X-Shunt-Token": {"ann-secret"}}
 
-// AUTH-2, AUTH-3, OBS-1: a colleague's token opens the pool and is in no log but by the name of who holds it; nobody else reaches the provider.
+// AUTH-2, AUTH-3, OBS-1: a colleague's token opens the pool, and the log has only its holder's name; no other request reaches the provider.
 func TestColleaguesComeInWithTokens(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf("[server.auth]\n"), func(w *world) {
 		body := simtest.Body(simtest.PlainModel, false)
@@ -59,7 +59,7 @@ func TestTokensChangeWithTheConfiguration(t *testing.T) {
 	}, clientTokens("ann:ann-secret"), func(w *world) { w.Env = append(w.Env, "OTHERS=eve:eve-secret") })
 }
 
-// USE-1, USE-2: both usage endpoints tell what the pool has learnt, and neither who is in it.
+// USE-1, USE-2: both usage endpoints report what the pool knows, and neither names its accounts.
 func TestUsageIsTold(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf("[server.auth]\n[server.usage]\n[server.oauth_usage]\n"), func(w *world) {
 		const before = `{"remaining":null,"resets_at":null}`
@@ -91,6 +91,6 @@ func TestUsageIsOffByDefault(t *testing.T) {
 			}
 			w.reload(poolOf("[server.auth]\n[server.usage]\n[server.oauth_usage]\n"))
 		}
-		w.Want("told of the restart", w.Logged("next start", "server.oauth_usage"), 1)
+		w.Want("warned of the restart", w.Logged("next start", "server.oauth_usage"), 1)
 	}, clientTokens("ann:ann-secret"))
 }

@@ -66,7 +66,7 @@ func TestThreeSources(t *testing.T) {
 	})
 }
 
-// ACC-2: the variable is read where the environment of the process says it, which nothing changes while it runs; so a
+// ACC-2: the variable is read from the environment of the process, which nothing changes while it runs; so a
 // reload finds the same token and keeps what is known of the account.
 func TestTokenEnvIsThatOfTheStart(t *testing.T) {
 	t.Setenv("SETUP", "sk-ant-not-this-one")
@@ -74,11 +74,11 @@ func TestTokenEnvIsThatOfTheStart(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(listed("env", `token_env = "SETUP"`)), func(w *world) {
 		w.Provider.Inject("a", sim.Unauthorized().Times(1))
 		w.Want("status", w.Request("", simtest.PlainModel, true).Status, http.StatusBadGateway)
-		w.Want("rests", w.State("env").Cooldown, 300*time.Second)
+		w.Want("cooldown", w.State("env").Cooldown, 300*time.Second)
 		w.Must(os.Setenv("SETUP", "sk-ant-nor-this-one"))
 		w.HUP <- struct{}{}
 		synctest.Wait()
-		w.Want("rests after a reload", w.State("env").Cooldown, 300*time.Second)
+		w.Want("cooldown after a reload", w.State("env").Cooldown, 300*time.Second)
 		w.MustServe("", simtest.PlainModel)
 		w.Want("token", w.Bearer(), setup)
 		w.Want("CFG-45 warnings", w.Logged("WARN", `has no uuid`), 2) // once per load
@@ -99,7 +99,7 @@ func TestTokenEnvWithoutAToken(t *testing.T) {
 				for range 4 {
 					w.Want("served by", w.MustServe("", simtest.PlainModel), "a")
 				}
-				w.Want("rests", w.State("env").Cooldown, 300*time.Second)
+				w.Want("cooldown", w.State("env").Cooldown, 300*time.Second)
 				w.Want("cause", w.State("env").Cause.String(), "unresolved")
 				w.Want("warnings", w.Logged("WARN", "env has no credential", "SETUP"), 1)
 				w.Remove("a")
@@ -316,7 +316,7 @@ func TestOrganizationsOfConfigurationAndStore(t *testing.T) {
 	})
 }
 
-// CFG-45: two configured accounts with one identity are warned about by both names, whether the file tells or the store.
+// CFG-45: two configured accounts with one identity are warned about by both names, whether the file or the store has the identity.
 func TestConfiguredAliasesAreWarnedAbout(t *testing.T) {
 	for name, entries := range map[string]string{
 		"by the file":  listed("a", `uuid = "u-5"`) + listed("b", `uuid = "u-5"`),

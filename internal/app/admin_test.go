@@ -48,7 +48,7 @@ func withAuthorizePage(w *world) {
 	w.Env = append(w.Env, "SHUNT_CLAUDE_AUTHORIZE_URL="+simtest.ProviderURL+sim.AuthorizePath)
 }
 
-// ADM-5: an account that is live serves by the time the response says so, and one that is removed serves no more.
+// ADM-5: an account that is live serves by the time the response says so, and a removed one no longer serves.
 func TestLoginIsLiveAtOnce(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, surface+poolOf(""), func(w *world) {
 		w.Want("status without an account", w.Request("", simtest.PlainModel, true).Status, http.StatusServiceUnavailable)

@@ -25,18 +25,18 @@ import (
 // A request through everything costs 79 to 82 allocations, of which net/http's server makes about half: a pool of twenty
 // accounts with all that it can do, both logs, metrics. The budgets leave room for a few more.
 func TestAllocationsOfRequests(t *testing.T) {
-	upstream := answerer(t)
+	upstream := newPeer(t)
 	gateway := serveForReal(t, upstream.Addr().String())
 	small := simtest.Body(simtest.PlainModel, false)
 	for name, c := range map[string]struct {
-		body, answer string
-		budget       float64
+		body, response string
+		budget         float64
 	}{
 		"small":  {small, wholeAnswer, 82},
 		"large":  {strings.Replace(small, "hi", strings.Repeat("hi", 50_000), 1), wholeAnswer, 87},
 		"stream": {simtest.Body(simtest.PlainModel, true), streamedAnswer, 87},
 	} {
-		upstream.answer.Store([]byte(c.answer))
+		upstream.response.Store([]byte(c.response))
 		client, err := net.Dial("tcp", gateway)
 		if err != nil {
 			t.Fatal(err)
@@ -79,13 +79,13 @@ data: {"type":"message_stop"}
 ` + "\r\n0\r\n\r\n"
 )
 
-// peer answers every request with the same bytes, and allocates nothing for it.
+// peer sends the same response to every request, without allocating anything.
 type peer struct {
 	net.Listener
-	answer atomic.Value
+	response atomic.Value
 }
 
-func answerer(t *testing.T) *peer {
+func newPeer(t *testing.T) *peer {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -115,14 +115,14 @@ func (p *peer) serve(c net.Conn) {
 		n += more
 		if head, body, ok := bytes.Cut(in[:n], []byte("\r\n\r\n")); ok && len(body) == lengthIn(head) {
 			n = 0
-			c.Write(p.answer.Load().([]byte))
+			c.Write(p.response.Load().([]byte))
 		}
 	}
 }
 
 func lengthIn(head []byte) (n int) {
-	_, rest, _ := bytes.Cut(head, []byte("\r\nContent-Length: "))
-	for _, c := range rest {
+	_, after, _ := bytes.Cut(head, []byte("\r\nContent-Length: "))
+	for _, c := range after {
 		if c < '0' || c > '9' {
 			break
 		}

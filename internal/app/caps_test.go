@@ -12,9 +12,8 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// learn has shunt hear of an account's five-hour window that this much of it is used: the next answer of the account says
-// so.
-func (w *world) learn(account string, used float64) {
+// report sends requests until the account has reported that this fraction of its five-hour window is used.
+func (w *world) report(account string, used float64) {
 	w.Helper()
 	w.Provider.Fill(account, messages.FiveHour, used)
 	for range 2 * len(w.Provider.Accounts()) {
@@ -25,11 +24,11 @@ func (w *world) learn(account string, used float64) {
 	w.Fatalf("nothing is served by %s", account)
 }
 
-// CAP-4: the answer when every account is at its cap, on the wire.
+// CAP-4: the response when every account is at its cap.
 func TestEveryAccountIsAtItsCap(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		resetIn time.Duration // of the account that comes back first, when it is asked
+		resetIn time.Duration // of the account that comes back first, when the request is sent
 		back    string
 		final   bool
 	}{
@@ -41,8 +40,8 @@ func TestEveryAccountIsAtItsCap(t *testing.T) {
 		accounts[0].FiveHour.ResetIn = time.Hour
 		accounts[1].FiveHour.ResetIn = c.resetIn + 30*time.Second
 		inWorld(t, sim.Config{Accounts: accounts}, planned("default_max_utilization = 0.5", ""), func(w *world) {
-			w.learn("a", 0.6)
-			w.learn("b", 0.6)
+			w.report("a", 0.6)
+			w.report("b", 0.6)
 			time.Sleep(time.Until(w.resetOf("b")) - c.resetIn)
 			before := w.Seen()
 			r := w.Request("s", simtest.PlainModel, true)
@@ -55,7 +54,7 @@ func TestEveryAccountIsAtItsCap(t *testing.T) {
 			w.Want(c.name+": calls", w.Seen(), before)
 			for key := range r.Header {
 				if strings.HasPrefix(strings.ToLower(key), "anthropic-ratelimit") {
-					w.Errorf("%s: quota headers on an answer of shunt's own: %v", c.name, r.Header)
+					w.Errorf("%s: quota headers in a response of shunt's own: %v", c.name, r.Header)
 				}
 			}
 			w.Want(c.name+": record", w.Last().Error, message)
@@ -111,7 +110,7 @@ func TestCapMovesASession(t *testing.T) {
 // CAP-2, CAP-4: accounts that failed are no matter of caps, though all others are capped: the client sees the failure.
 func TestCapIsNoExcuseForAFailure(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, planned("default_max_utilization = 0.5", ""), func(w *world) {
-		w.learn("a", 0.6)
+		w.report("a", 0.6)
 		w.Provider.Inject("b", sim.Overloaded().Times(1))
 		w.Want("status", w.Request("", simtest.PlainModel, true).Status, 529)
 	})

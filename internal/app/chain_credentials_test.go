@@ -46,7 +46,7 @@ func cells(table string) map[cell]string {
 	return all
 }
 
-// witnesses are upstreams that remember what they were shown. Where one is asked tells the first segment of its path.
+// witnesses are upstreams that record the headers that they receive. The first segment of a request's path names the upstream.
 type witnesses struct {
 	mu    sync.Mutex
 	shown map[string]http.Header
@@ -58,7 +58,7 @@ func (s *witnesses) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	s.shown[position] = r.Header
 	s.mu.Unlock()
 	rw.Header().Set("Content-Type", "application/json")
-	rw.WriteHeader(http.StatusNotFound) // so that the next is asked
+	rw.WriteHeader(http.StatusNotFound) // so that the chain continues
 	rw.Write([]byte(`{"type":"error","error":{"type":"not_found_error","message":"no such model"}}`))
 }
 
@@ -70,7 +70,7 @@ func (s *witnesses) take() map[string]http.Header {
 	return shown
 }
 
-// The origins at which the witnesses are asked.
+// The origins of the witnesses.
 var origins = map[byte]string{'A': "127.0.0.1:8101", 'B': "127.0.0.1:8102"}
 
 // What a client presents besides its token of shunt's, which is in the header for it, or in the place of a credential of its own.
@@ -123,7 +123,7 @@ func TestWhoMaySeeWhichCredential(t *testing.T) {
 	}
 }
 
-// inChain runs a test in front of a chain of witnesses. Each has a credential of its own, be it one that it does not use.
+// inChain runs a test of a chain of witnesses. Each has a credential of its own, even if it is not used.
 func inChain(t *testing.T, kinds []string, at string, test func(*world, *witnesses)) {
 	t.Helper()
 	seen := &witnesses{shown: map[string]http.Header{}}

@@ -26,8 +26,8 @@ func (w *world) dial() net.Conn {
 	return conn
 }
 
-// answerOf reads the next answer on a connection.
-func (w *world) answerOf(r *bufio.Reader) simtest.Reply {
+// readResponse reads the next response on a connection.
+func (w *world) readResponse(r *bufio.Reader) simtest.Reply {
 	w.Helper()
 	response, err := http.ReadResponse(r, nil)
 	if err != nil {
@@ -47,10 +47,10 @@ func TestBodiesInPieces(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
 		conn := w.dial()
 		defer conn.Close()
-		answers := bufio.NewReader(conn)
+		responses := bufio.NewReader(conn)
 		body := simtest.Body(simtest.PlainModel, false)
 		check := func(how string) {
-			got := w.answerOf(answers)
+			got := w.readResponse(responses)
 			r := w.Received()
 			if got.Status != 200 || string(r.Body) != body || r.Header.Get("Content-Length") != fmt.Sprint(len(body)) || r.Header["Expect"] != nil || r.Header["Trailer"] != nil {
 				w.Errorf("%s: %d, sent with %v: %s", how, got.Status, r.Header, r.Body)
@@ -65,10 +65,10 @@ func TestBodiesInPieces(t *testing.T) {
 		check("chunked")
 
 		fmt.Fprintf(conn, "%scontent-length: %d\r\nexpect: 100-continue\r\n\r\n", head, len(body))
-		if line, _ := answers.ReadString('\n'); !strings.HasPrefix(line, "HTTP/1.1 100") {
+		if line, _ := responses.ReadString('\n'); !strings.HasPrefix(line, "HTTP/1.1 100") {
 			w.Fatalf("%q", line)
 		}
-		answers.ReadString('\n')
+		responses.ReadString('\n')
 		io.WriteString(conn, body)
 		check("expected")
 
@@ -86,9 +86,9 @@ func TestBodiesInPieces(t *testing.T) {
 func TestSlowClients(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
 		for name, c := range map[string]struct {
-			sent   string
-			after  time.Duration
-			answer string
+			sent     string
+			after    time.Duration
+			response string
 		}{
 			"header":                 {head + "x-slow: ", 10 * time.Second, ""},
 			"body":                   {head + "content-length: 100\r\n\r\n{\"model\":", 30 * time.Second, "408"},
@@ -97,9 +97,9 @@ func TestSlowClients(t *testing.T) {
 			conn := w.dial()
 			began := time.Now()
 			io.WriteString(conn, c.sent)
-			answer, err := io.ReadAll(conn)
-			if took := time.Since(began); err != nil || !strings.Contains(string(answer), c.answer) || took < c.after || took > c.after+3*time.Second {
-				w.Errorf("%s: %v after %v: %s", name, err, took, answer)
+			got, err := io.ReadAll(conn)
+			if took := time.Since(began); err != nil || !strings.Contains(string(got), c.response) || took < c.after || took > c.after+3*time.Second {
+				w.Errorf("%s: %v after %v: %s", name, err, took, got)
 			}
 			conn.Close()
 		}
@@ -122,7 +122,7 @@ func TestClientLeavesWhileItSends(t *testing.T) {
 	})
 }
 
-// A client may send its next request before it has read the answer to the last.
+// A client may send its next request before it has read the response to the last.
 func TestPipelining(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
 		conn := w.dial()
@@ -134,16 +134,16 @@ func TestPipelining(t *testing.T) {
 			}
 			fmt.Fprintf(conn, "%scontent-length: 2\r\n\r\n{}", head)
 		}()
-		answers := bufio.NewReader(conn)
+		responses := bufio.NewReader(conn)
 		for i, want := range []int{200, 200, 200, 400} {
-			if got := w.answerOf(answers); got.Status != want || got.Err != nil {
-				w.Errorf("answer %d: %d %v %s", i, got.Status, got.Err, got.Body)
+			if got := w.readResponse(responses); got.Status != want || got.Err != nil {
+				w.Errorf("response %d: %d %v %s", i, got.Status, got.Err, got.Body)
 			}
 		}
 	})
 }
 
-// ERR-2: an answer that comes before the provider has read the request is the client's like any other.
+// ERR-2: a response that is sent before the provider has read the request is relayed like any other.
 func TestAnswerBeforeTheRequestIsRead(t *testing.T) {
 	provider := sim.New(sim.Config{Accounts: simtest.Accounts(1)})
 	server, err := sim.Start(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

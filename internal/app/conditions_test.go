@@ -71,7 +71,7 @@ func TestExpiredSetupToken(t *testing.T) {
 		w.Put("a", setup(w, time.Hour))
 		simtest.Second()
 		w.Want("conditions after a login", w.Conditions(), "")
-		w.Want("rests", w.State("a").Cooldown, time.Duration(0))
+		w.Want("cooldown", w.State("a").Cooldown, time.Duration(0))
 		w.MustServe("", simtest.PlainModel)
 		w.MustServe("", simtest.PlainModel)
 		w.Want("times served", w.State("a").Requests, uint64(3))
@@ -95,7 +95,7 @@ func TestWarningsOfAConfiguration(t *testing.T) {
 				w.hangUp()
 				w.Want("warnings after a reload", w.Logged(append(c.words, "WARN")...), 2)
 				simtest.Second()
-				w.Put("c", w.Provider.Credentials("a")) // a change of the store is no load
+				w.Put("c", w.Provider.Credentials("a")) // a change of the store is not a load
 				simtest.Second()
 				w.Want("warnings after a change of the store", w.Logged(append(c.words, "WARN")...), 2)
 			}, func(w *world) { w.Env = append(w.Env, "SETUP="+w.Provider.SetupToken("a")) })

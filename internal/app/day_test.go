@@ -16,11 +16,11 @@ import (
 )
 
 // TestADay lives through a working day of coding sessions on accounts that run into their windows, while something goes
-// wrong at one account or another every few minutes. As long as there is an account that could answer, no session may
-// notice: every turn is answered, whole and its own.
+// wrong at one account or another every few minutes. As long as an account is available, no session may notice:
+// every request has a complete response of its own.
 func TestADay(t *testing.T) {
 	const day, sessions, turns = 3 * time.Hour, 6, 100
-	// Four accounts run out in the course of the day; each of the last two could do it alone.
+	// Four accounts use up their quota during the day; each of the last two could serve all.
 	tight := func(reset time.Duration) sim.Window { return sim.Window{Size: 150_000, ResetIn: reset} }
 	vast := sim.Window{Size: 1 << 40}
 	accounts := []sim.Account{
@@ -78,7 +78,7 @@ func (w *world) badWeather(over <-chan struct{}) {
 			return
 		case <-time.After(time.Duration(60+r.IntN(240)) * time.Second):
 		}
-		for _, name := range names { // what nobody met is over
+		for _, name := range names { // no fault outlasts its time
 			w.Provider.Clear(name)
 		}
 		name := names[r.IntN(len(names))]
@@ -93,7 +93,7 @@ func (w *world) badWeather(over <-chan struct{}) {
 		case len(troubles):
 			w.Provider.ExpireTokens(name)
 		case len(troubles) + 1:
-			w.Put(name, w.Provider.Login(name)) // somebody logged in anew
+			w.Put(name, w.Provider.Login(name)) // a new login
 		default:
 			w.Provider.Inject(name, troubles[i])
 		}
@@ -108,10 +108,10 @@ func (w *world) checkTheDay(moves int) {
 		}
 		w.Provider.Clear(name)
 	}
-	told := strings.Join(w.Moves(), "\n")
+	reasons := strings.Join(w.Moves(), "\n")
 	for _, reason := range []string{"near_quota", "failover", "cooled", "returned"} {
-		if !strings.Contains(told, reason) {
-			w.Errorf("nobody moved for the reason %s", reason)
+		if !strings.Contains(reasons, reason) {
+			w.Errorf("no session moved for the reason %s", reason)
 		}
 	}
 	if moves > 200 {
@@ -120,7 +120,7 @@ func (w *world) checkTheDay(moves int) {
 	if open := w.Upstream.Open(); open > 20 {
 		w.Errorf("%d connections are open", open)
 	}
-	// Once all is quiet, everybody works: nothing has been lost for good.
+	// Without faults, every account recovers.
 	time.Sleep(6 * time.Minute)
 	for range 2 * len(w.Provider.Accounts()) {
 		w.MustServe("", simtest.PlainModel)

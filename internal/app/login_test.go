@@ -36,7 +36,7 @@ func TestInvalidGrantNeedsLogin(t *testing.T) {
 		w.Put("a", w.Provider.Login("a"))
 		simtest.Second()
 		w.Want("conditions after the login", w.Conditions(), "")
-		w.Want("rests", w.State("a").Cooldown, time.Duration(0))
+		w.Want("cooldown", w.State("a").Cooldown, time.Duration(0))
 		before := w.Seen()
 		w.MustServe("", simtest.PlainModel)
 		w.MustServe("", simtest.PlainModel)
@@ -49,7 +49,7 @@ func TestInvalidGrantNeedsLogin(t *testing.T) {
 	})
 }
 
-// TOK-7, 5-failover: the same after a 401, whose answer is then that of the other account.
+// TOK-7, 5-failover: the same after a 401; the other account serves the request.
 func TestInvalidGrantAfterUnauthorized(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
 		w.MustServe("", simtest.PlainModel)
@@ -61,12 +61,12 @@ func TestInvalidGrantAfterUnauthorized(t *testing.T) {
 		}
 		w.Want("refreshes", len(w.Refreshes()), 1)
 		w.Want("conditions", w.Conditions(), needsLogin)
-		w.Want("rests", w.State("a").Cooldown, 300*time.Second)
+		w.Want("cooldown", w.State("a").Cooldown, 300*time.Second)
 		w.Want("cause", w.State("a").Cause.String(), "unauthorized")
 		w.Provider.Clear("a")
 		w.Put("a", w.Provider.Login("a"))
 		simtest.Second()
-		w.Want("rests after a login", w.State("a").Cooldown, time.Duration(0))
+		w.Want("cooldown after a login", w.State("a").Cooldown, time.Duration(0))
 		w.Want("conditions after a login", w.Conditions(), "")
 		w.MustServe("", simtest.PlainModel)
 	})
@@ -123,7 +123,7 @@ func TestFailedRefreshIsNoLostLogin(t *testing.T) {
 				w.Provider.Clear("a")
 				time.Sleep(2 * time.Minute) // the background is at it
 				w.Want("conditions afterwards", w.Conditions(), "")
-				w.Want("rests", w.State("a").Cooldown, time.Duration(0)) // it has a new credential
+				w.Want("cooldown", w.State("a").Cooldown, time.Duration(0)) // it has a new credential
 				w.WantSaved("a")
 				w.MustServe("", simtest.PlainModel)
 				w.MustServe("", simtest.PlainModel)
@@ -163,7 +163,7 @@ func TestForbiddenNeedsLogin(t *testing.T) {
 				w.Provider.Inject("a", sim.CredentialForbidden().Times(1))
 				w.Want("status", w.Request("", simtest.PlainModel, true).Status, http.StatusBadGateway)
 				w.Want("conditions", w.Conditions(), needsLogin)
-				w.Want("rests", w.State("a").Cooldown, 300*time.Second)
+				w.Want("cooldown", w.State("a").Cooldown, 300*time.Second)
 				if end == "a login" {
 					w.Put("a", w.Provider.Login("a"))
 					simtest.Second()
@@ -172,7 +172,7 @@ func TestForbiddenNeedsLogin(t *testing.T) {
 					w.MustServe("", simtest.PlainModel) // the last resort (SEL-11)
 				}
 				w.Want("conditions afterwards", w.Conditions(), "")
-				w.Want("rests afterwards", w.State("a").Cooldown, time.Duration(0))
+				w.Want("cooldown afterwards", w.State("a").Cooldown, time.Duration(0))
 				w.Want("refreshes", len(w.Refreshes()), 0)
 			})
 		})
@@ -211,26 +211,26 @@ func TestLoginEndsOnlyWhatTheCredentialCaused(t *testing.T) {
 	}
 }
 
-// loggedIn is a new login of an account that says whose it is.
+// loggedIn returns a new login of an account, with its owner.
 func (w *world) loggedIn(account string) []byte {
 	return owned(w.Provider.Login(account), w.Provider.UUID(account), "")
 }
 
-// TOK-7: what the provider says of a credential that was replaced meanwhile says nothing of the new one.
+// TOK-7: a response about a credential that has been replaced does not affect the new one.
 func TestLateRefusalOfAnOldCredential(t *testing.T) {
 	for name, fault := range map[string]sim.Fault{"403": sim.CredentialForbidden(), "401": sim.Unauthorized()} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
 				home := w.MustServe("s", simtest.PlainModel)
 				w.Provider.Inject(home, fault.After(5*time.Second).Times(1))
-				answer := w.Begin(w.Context(), "s", simtest.PlainModel)
+				response := w.Begin(w.Context(), "s", simtest.PlainModel)
 				time.Sleep(2 * time.Second)
 				w.Put(home, w.Provider.Login(home))
 				simtest.Second()
-				r := <-answer
+				r := <-response
 				w.Want("status", r.Status, http.StatusOK)
 				w.Want("conditions", w.Conditions(), "")
-				w.Want("rests", w.State(home).Cooldown, time.Duration(0))
+				w.Want("cooldown", w.State(home).Cooldown, time.Duration(0))
 				w.Want("served by", w.MustServe("s", simtest.PlainModel), home)
 			})
 		})
@@ -316,7 +316,7 @@ func TestTwoEntriesWithOneLogin(t *testing.T) {
 	})
 }
 
-// TOK-8: no token reaches the log, a condition, a record or an answer, whatever goes wrong, at the most talkative level.
+// TOK-8: no token reaches the log, a condition, a record or a response, whatever fails, at the most verbose level.
 // Every other test looks for the same at its end.
 func TestTokensStaySecret(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {

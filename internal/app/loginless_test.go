@@ -9,7 +9,7 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// FO-8, TOK-7: when only a person can bring any account back, the client is told so and not asked to try again.
+// FO-8, TOK-7: when only a new login helps, the response says so, and the client does not retry.
 func TestEveryAccountNeedsALogin(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(2), TokenLifetime: 10 * time.Minute}, poolOf(""), func(w *world) {
 		for _, name := range []string{"a", "b"} {

@@ -29,7 +29,7 @@ import (
 const manyStreams, manyWorkers = 1000, 8
 
 // TestManyStreams has a thousand streams open at once over real sockets, each of which must be byte for byte what the
-// provider answers; some clients leave. Afterwards no goroutine and no file descriptor is left.
+// provider sends; some clients leave. Afterwards no goroutine and no file descriptor is left.
 func TestManyStreams(t *testing.T) {
 	warm, err := net.Listen("tcp", "127.0.0.1:0") // what the runtime opens for good
 	if err != nil {
@@ -128,7 +128,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.provider.ServeHTTP(&gated{ResponseWriter: w, gate: g, gone: r.Context().Done()}, r)
 }
 
-// plain is what the provider answers to a body, straight from its handler.
+// plain returns the provider's response to a body, from its handler.
 func (g *gate) plain(body string) []byte {
 	r := httptest.NewRequest(http.MethodPost, sim.MessagesPath, strings.NewReader(body))
 	r.Header = simtest.With(simtest.Minimal, "Authorization", "Bearer "+g.provider.Token("a"), "Anthropic-Beta", "oauth-2025-04-20")

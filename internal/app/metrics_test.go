@@ -61,7 +61,7 @@ func (w *world) scrape(method string, headers ...string) (status int, text strin
 	return response.StatusCode, string(body)
 }
 
-// OBS-2: the metrics tell what happened to requests, and where the accounts stand.
+// OBS-2: the metrics count requests and show the state of accounts.
 func TestMetricsOfAPool(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, surface+poolOf(""), func(w *world) {
 		home := w.MustServe("s", simtest.PlainModel)
@@ -128,7 +128,7 @@ func TestMetricsOfAPool(t *testing.T) {
 	}, withAdmin)
 }
 
-// OBS-2, ADM-1: every credential of the admin surface may read the metrics; nobody else may.
+// OBS-2, ADM-1: every credential of the admin surface may read the metrics; no other client may.
 func TestMetricsCredential(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, surface+poolOf(""), func(w *world) {
 		for _, c := range []struct {
@@ -284,21 +284,21 @@ func TestMetricsAddressAndTraces(t *testing.T) {
 	provider, address, log, end := served(t, "[server.metrics]\nbind = \"127.0.0.1:0\"\n"+
 		"[otel]\nendpoint = \""+backend.URL+"\"\nservice_name = \"here\"\n")
 	for _, name := range provider.Accounts() {
-		provider.Inject(name, sim.Overloaded().Times(1)) // the second goes to whoever is next
+		provider.Inject(name, sim.Overloaded().Times(1)) // the second goes to the next account
 	}
 	provider.Clear("b")
 	for range 3 {
 		send(t, address)
 	}
 	if status, _ := get(t, address+"/metrics"); status != http.StatusNotFound {
-		t.Errorf("the gateway answers %d", status)
+		t.Errorf("the gateway responds with %d", status)
 	}
 	scrapes := "http://" + regexp.MustCompile(`metrics are served" address=(\S+)`).FindStringSubmatch(log.String())[1]
 	if status, text := get(t, scrapes+"/metrics"); status != http.StatusOK || !strings.Contains(text, `shunt_requests_total{provider="anthropic",status="200"} 3`) {
 		t.Errorf("status %d: %s", status, text)
 	}
 	if status, _ := get(t, scrapes+"/health"); status != http.StatusNotFound {
-		t.Errorf("the address of the metrics answers something else with %d", status)
+		t.Errorf("the address of the metrics serves another path with %d", status)
 	}
 	end()
 	if _, err := http.Get(scrapes + "/metrics"); err == nil {

@@ -19,7 +19,7 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// get asks the gateway itself.
+// get sends a request to one of the gateway's own endpoints.
 func (w *world) get(method, path string, header http.Header) simtest.Reply {
 	w.Helper()
 	request, err := http.NewRequestWithContext(w.Context(), method, simtest.GatewayURL+path, nil)
@@ -76,7 +76,7 @@ var (
 )
 
 // The endpoint table: GET /v1/models has the models of the configuration in its order and then, none of them twice, those
-// that the default provider has at present. That one is asked with its account, its key or the client's credential, and
+// that the default provider has now. The request to it has its account, its key or the client's credential, and
 // sees no other. HEAD has the same header.
 func TestModelsAreListed(t *testing.T) {
 	client := simtest.With(http.Header{}, "Authorization", "Bearer the-clients-own", "X-Api-Key", "paid-key", "If-None-Match", `"x"`, "Range", "bytes=0-9",
@@ -123,7 +123,7 @@ func TestModelsAreListed(t *testing.T) {
 	}
 }
 
-// Where the live list cannot be had, or not within two seconds, the configured one is the answer. Nothing is held against
+// Without a live list within two seconds, the configured one is the response. This does not affect
 // an account for that.
 func TestModelsWithoutALiveList(t *testing.T) {
 	respond := func(status int, body string) sim.Fault {
@@ -170,21 +170,21 @@ func TestModelsWithoutALiveList(t *testing.T) {
 						w.Errorf("%s: %d after %v: %s", kind, got.Status, time.Since(began), got.Body)
 					}
 					if c.calls > 0 && kind == "pool" {
-						w.Want("accounts asked", w.Seen(), c.calls)
+						w.Want("accounts tried", w.Seen(), c.calls)
 					}
 					if kind == "pool" {
-						asked := 0
+						counted := 0
 						for _, account := range []string{"a", "b"} {
 							s := w.State(account)
-							asked += int(s.Requests)
-							w.Want("rests", s.Cooldown, time.Duration(0))
-							w.Want("in hand", s.InFlight, 0)
+							counted += int(s.Requests)
+							w.Want("cooldown", s.Cooldown, time.Duration(0))
+							w.Want("in flight", s.InFlight, 0)
 							w.Want("condition", w.Conditions(), "")
-							// What an answer tells of quota is heard all the same (QUO-1).
+							// The quota in a response is recorded nevertheless (QUO-1).
 							_, known := s.Quota.Utilization(claude.FiveHour)
 							w.Want("quota known", known, c.name == "throttled")
 						}
-						w.Want("accounts that count a request", asked, max(c.calls, 1))
+						w.Want("accounts that count a request", counted, max(c.calls, 1))
 					}
 					for c.took == 0 && c.name != "endless" && w.Seen() < 8 {
 						w.get("GET", "/v1/models", http.Header{"X-Api-Key": {"paid-key"}})
@@ -197,7 +197,7 @@ func TestModelsWithoutALiveList(t *testing.T) {
 	}
 }
 
-// The live list comes through the pool: from another account where one cannot tell, and from a cooled one rather than not
+// The live list comes through the pool: from another account if one fails, and from one that cools down rather than not
 // at all. A pool without accounts, and a host that is down, have none.
 func TestModelsThroughThePool(t *testing.T) {
 	full, none := modelList(append(configured, live...)...), modelList(configured...)
@@ -208,18 +208,18 @@ func TestModelsThroughThePool(t *testing.T) {
 		}
 		w.Provider.Inject("", sim.Rejected(messages.FiveHour))
 		w.Want("status", w.Request("", simtest.PlainModel, false).Status, 429)
-		w.Want("list of a pool that rests", w.get("GET", "/v1/models", simtest.Minimal).Body, full)
+		w.Want("list of a pool that cools down", w.get("GET", "/v1/models", simtest.Minimal).Body, full)
 	})
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) { // SEL-1
 		for i := range 6 {
 			session := fmt.Sprint("s", i)
 			w.get("GET", "/v1/models", simtest.With(simtest.Minimal, "X-Claude-Code-Session-Id", session))
 			requests := w.Provider.Requests()
-			w.Want("asked as", requests[len(requests)-1].Account, w.Home(session))
+			w.Want("sent as", requests[len(requests)-1].Account, w.Home(session))
 		}
 	})
 	inWorld(t, sim.Config{}, poolOf(modelTables), func(w *world) {
-		w.Want("list of nobody", w.get("GET", "/v1/models", simtest.Minimal).Body, none)
+		w.Want("list without an account", w.get("GET", "/v1/models", simtest.Minimal).Body, none)
 	})
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(modelTables), func(w *world) {
 		w.Want("list of a host that is down", w.get("GET", "/v1/models", simtest.Minimal).Body, none)
@@ -235,7 +235,7 @@ func TestModelsThroughThePool(t *testing.T) {
 	})
 }
 
-// Only the default provider is asked for its models.
+// Only the default provider receives requests for its models.
 func TestModelsOfTheDefaultProvider(t *testing.T) {
 	toml := strings.Replace(chainOf(keyAt("http://127.0.0.1:8102"), keyAt(simtest.ProviderURL)), `"one"`, `"two"`, 1)
 	inWorld(t, paid, toml, func(w *world) {
@@ -244,7 +244,7 @@ func TestModelsOfTheDefaultProvider(t *testing.T) {
 	}, func(w *world) { w.Unplug("127.0.0.1:8102") })
 }
 
-// The endpoint table: GET /routes is what the configuration says of models, in the order in which it counts.
+// The endpoint table: GET /routes shows the configuration's routes in the order in which they apply.
 func TestRoutes(t *testing.T) {
 	const routes = `
 [[models]]

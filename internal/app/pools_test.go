@@ -29,7 +29,7 @@ func (w *world) limits(account string) string {
 	return strings.Join(soft, " ") + " / " + strings.Join(caps, " ")
 }
 
-// SEL-20, CAP-1: what the account says, window by window, goes before what the pool says, and an account that is not
+// SEL-20, CAP-1: an account's setting for a window precedes the pool's, and an account that is not
 // listed has the pool's. Account keys work without the table.
 func TestThresholdsAndCaps(t *testing.T) {
 	const defaults = "hard_threshold = 0.9\ndefault_threshold = 0.5\ndefault_threshold_5h = 0.6\n"

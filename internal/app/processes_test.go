@@ -62,12 +62,12 @@ func TestTwoProcessesShareAStore(t *testing.T) {
 		clients.Wait()
 		for _, r := range w.Provider.Requests() {
 			if r.Path == sim.TokenPath && r.Status != http.StatusOK {
-				w.Errorf("the token endpoint answered %d", r.Status)
+				w.Errorf("the token endpoint responded with %d", r.Status)
 			}
 		}
 		for _, name := range w.Provider.Accounts() {
 			w.WantSaved(name)
-			w.Want("rests", w.State(name).Cooldown, time.Duration(0))
+			w.Want("cooldown", w.State(name).Cooldown, time.Duration(0))
 		}
 		w.Want("conditions", w.Conditions(), "")
 		w.Want("conditions of the other", len(other.Conditions()), 0)
@@ -78,7 +78,7 @@ func TestTwoProcessesShareAStore(t *testing.T) {
 	})
 }
 
-// TOK-5: a process that ends during its refresh hands the login on: whoever comes next finds it.
+// TOK-5: a process that ends during its refresh saves the login for the next one.
 func TestProcessesFollowEachOther(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
 		time.Sleep(4 * time.Second)
@@ -103,8 +103,8 @@ func TestProcessesFollowEachOther(t *testing.T) {
 	})
 }
 
-// TOK-4: a second process that holds the lock for as long as a refresh may take and gets no answer costs this one its
-// own refresh, not its patience.
+// TOK-4: a second process that holds the lock for as long as a refresh may take and gets no response delays this one's own refresh,
+// not its requests.
 func TestLockOfADeadProcess(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
 		for range 2 {

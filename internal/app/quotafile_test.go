@@ -147,7 +147,7 @@ func TestBadQuotaFileStays(t *testing.T) {
 	}
 }
 
-// A path that is no file is nobody's to move or to replace.
+// A path that is not a file is neither moved nor replaced.
 func TestQuotaFileIsADirectory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.json")
 	if err := os.Mkdir(path, 0o700); err != nil {

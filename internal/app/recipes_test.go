@@ -26,7 +26,7 @@ var recipes = map[string]func(t *testing.T, toml string){
 
 var recipeKeys = []string{"ANTHROPIC_API_KEY=paid-key", "MOONSHOT_API_KEY=paid-key-kimi", "IN_HOUSE_KEY=paid-key-house"}
 
-// Each recipe loads without a warning, does what it says, and is linked from the guide, which shows the first in full.
+// Each recipe loads without a warning, does what its text describes, and is linked from the guide, which shows the first in full.
 func TestRecipes(t *testing.T) {
 	files, err := filepath.Glob("../../docs/recipes/*.toml")
 	if err != nil || len(files) != len(recipes) {
@@ -84,7 +84,7 @@ func inRecipe(t *testing.T, toml string, test func(w *world)) {
 	})
 }
 
-// turn asks for a model and returns who answered, "upstream/account"; a model that is not served is an error.
+// turn requests a model and returns the "upstream/account" that served it; a model that is not served is an error.
 func (w *world) turn(session, model string) string {
 	w.Helper()
 	r := w.Request(session, model, true)
@@ -99,7 +99,7 @@ func (w *world) turn(session, model string) string {
 	return r.Header.Get("X-Gateway-Upstream") + "/" + last.Account
 }
 
-// refused is the status of a request that is not served, and the accounts that were asked.
+// refused returns the status of a request that is not served, and the accounts that received it.
 func (w *world) refused(session, model string) string {
 	w.Helper()
 	before := w.Seen()
@@ -147,7 +147,7 @@ func reserveAnAccount(t *testing.T, toml string) {
 		}
 		w.Want("the pool", pool["pool/work"] && pool["pool/home"] && len(pool) == 2, true)
 		w.Want("the reserved one", w.turn("s1", "nightly"), "reserved/spare")
-		w.Want("asked for", w.Received().Model, "claude-opus-4-5")
+		w.Want("requested model", w.Received().Model, "claude-opus-4-5")
 		for _, account := range []string{"work", "home"} {
 			w.Provider.Inject(account, sim.Rejected(messages.SevenDay))
 		}
@@ -166,9 +166,9 @@ func fallBackToAKey(t *testing.T, toml string) {
 			w.Provider.Inject(account, sim.Rejected(messages.FiveHour))
 		}
 		w.Want("served by", w.turn("s", "claude-opus-4-5"), "paid/paid")
-		w.Want("asked for", w.Received().Model, "claude-opus-4-5")
+		w.Want("requested model", w.Received().Model, "claude-opus-4-5")
 		w.Want("served by", w.turn("s", simtest.PlainModel), "paid/paid")
-		w.Want("asked for", w.Received().Model, "claude-haiku-4-5")
+		w.Want("requested model", w.Received().Model, "claude-haiku-4-5")
 		w.Want("what is not mapped", strings.Fields(w.refused("s", "claude-haiku-4-5"))[0], "429")
 		for _, account := range []string{"work", "home", "spare"} {
 			w.Provider.Clear(account)
@@ -182,11 +182,11 @@ func anotherVendor(t *testing.T, toml string) {
 		w.Want("upstream", strings.HasPrefix(w.turn("s", simtest.PlainModel), "pool/"), true)
 		w.Want("by prefix", w.turn("s", "kimi-k2-turbo-preview"), "kimi/kimi")
 		w.Want("by name", w.turn("s", "house"), "in-house/house")
-		w.Want("asked for", w.Received().Model, "qwen3-coder-480b")
+		w.Want("requested model", w.Received().Model, "qwen3-coder-480b")
 		w.Want("key", w.Received().Header.Get("X-Api-Key"), "paid-key-house")
 		w.Provider.Inject("house", sim.ResetConnection())
 		w.Want("when that is down", w.turn("s", "house"), "kimi/kimi")
-		w.Want("asked for", w.Received().Model, "kimi-k2-turbo-preview")
+		w.Want("requested model", w.Received().Model, "kimi-k2-turbo-preview")
 		w.Want("hosts", len(hosts(w.Provider.Requests())), 3)
 	})
 }

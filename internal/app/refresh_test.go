@@ -31,13 +31,13 @@ func TestExpiredTokenIsRefreshedOnceBeforeUse(t *testing.T) {
 				w.Errorf("the file changed before the refresh")
 			}
 		})
-		var answers []<-chan simtest.Reply
+		var responses []<-chan simtest.Reply
 		for range 50 {
-			answers = append(answers, w.Begin(w.Context(), "", simtest.PlainModel))
+			responses = append(responses, w.Begin(w.Context(), "", simtest.PlainModel))
 			time.Sleep(100 * time.Millisecond)
 		}
-		for _, answer := range answers {
-			if r := <-answer; r.Status != 200 || r.Err != nil {
+		for _, response := range responses {
+			if r := <-response; r.Status != 200 || r.Err != nil {
 				w.Errorf("%d, %v: %s", r.Status, r.Err, r.Body)
 			}
 		}
@@ -59,12 +59,12 @@ func TestRevokedTokenIsRefreshedOnce(t *testing.T) {
 		w.Provider.ExpireTokens("a")
 		w.Provider.Inject("a", sim.SlowHeaders(3*time.Second).Times(10)) // their 401 comes after the refresh
 		before := w.Seen()
-		var answers []<-chan simtest.Reply
+		var responses []<-chan simtest.Reply
 		for range 50 {
-			answers = append(answers, w.Begin(w.Context(), "", simtest.PlainModel))
+			responses = append(responses, w.Begin(w.Context(), "", simtest.PlainModel))
 		}
-		for _, answer := range answers {
-			if r := <-answer; r.Status != 200 || r.Err != nil {
+		for _, response := range responses {
+			if r := <-response; r.Status != 200 || r.Err != nil {
 				w.Errorf("%d, %v: %s", r.Status, r.Err, r.Body)
 			}
 		}
@@ -72,22 +72,22 @@ func TestRevokedTokenIsRefreshedOnce(t *testing.T) {
 		if calls := len(w.Calls(before)); calls > 100 {
 			w.Errorf("%d calls", calls)
 		}
-		w.Want("rests", w.State("a").Cooldown, time.Duration(0))
+		w.Want("cooldown", w.State("a").Cooldown, time.Duration(0))
 		w.WantSaved("a")
 	})
 }
 
-// TOK-5: a client that leaves during the refresh costs nobody the login; the next one finds it done.
+// TOK-5: a client that leaves during the refresh does not lose the login; the next one uses it.
 func TestClientLeavesDuringRefresh(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
 		ctx, leave := context.WithCancel(w.Context())
-		answer := w.Begin(ctx, "s", simtest.PlainModel)
+		response := w.Begin(ctx, "s", simtest.PlainModel)
 		time.Sleep(time.Second)
 		leave()
-		if r := <-answer; r.Err == nil {
-			w.Errorf("an answer: %d", r.Status)
+		if r := <-response; r.Err == nil {
+			w.Errorf("a response: %d", r.Status)
 		}
-		w.Want("rests", w.State("a").Cooldown, time.Duration(0)) // FO-5
+		w.Want("cooldown", w.State("a").Cooldown, time.Duration(0)) // FO-5
 		time.Sleep(19*time.Second + time.Millisecond)
 		w.WantSaved("a")
 		r := w.Request("s", simtest.PlainModel, true)
@@ -100,19 +100,19 @@ func TestClientLeavesDuringRefresh(t *testing.T) {
 	})
 }
 
-// TOK-5: nor does the end of shunt, whether somebody waits for the refresh, has left, is cut off, or nobody asked.
+// TOK-5: nor does the end of shunt, whether a client waits for the refresh, has left, is aborted, or there is none.
 func TestShutdownDuringRefresh(t *testing.T) {
 	for name, c := range map[string]struct {
 		toml    string
-		ask     bool
+		client  bool
 		leaves  bool
-		status  int // 0: no answer
+		status  int // 0: no response
 		patient time.Duration
 	}{
 		"a client waits":       {"", true, false, http.StatusOK, 25 * time.Second},
 		"the client has left":  {"", true, true, 0, 25 * time.Second},
 		"the client is cut":    {"[server]\nshutdown_timeout_seconds = 1\n", true, false, 0, 25 * time.Second},
-		"nobody asked":         {"", false, false, 0, 25 * time.Second},
+		"no client":            {"", false, false, 0, 25 * time.Second},
 		"the endpoint is slow": {"[server]\nshutdown_timeout_seconds = 1\n", true, false, 0, 29 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,9 +120,9 @@ func TestShutdownDuringRefresh(t *testing.T) {
 				began := time.Now()
 				ctx, leave := context.WithCancel(w.Context())
 				defer leave()
-				var answer <-chan simtest.Reply
-				if c.ask {
-					answer = w.Begin(ctx, "s", simtest.PlainModel)
+				var response <-chan simtest.Reply
+				if c.client {
+					response = w.Begin(ctx, "s", simtest.PlainModel)
 				}
 				time.Sleep(4 * time.Second) // the background has begun a refresh by now
 				if c.leaves {
@@ -136,8 +136,8 @@ func TestShutdownDuringRefresh(t *testing.T) {
 					w.Errorf("ended after %v", took)
 				}
 				w.WantSaved("a")
-				if c.ask {
-					w.Want("status", (<-answer).Status, c.status)
+				if c.client {
+					w.Want("status", (<-response).Status, c.status)
 				}
 			}, func(w *world) {
 				w.Stale("a")
@@ -185,12 +185,12 @@ func TestRefreshesAreSpreadOut(t *testing.T) {
 		}
 	}, stale)
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(10)}, poolOf(""), func(w *world) {
-		var answers []<-chan simtest.Reply
+		var responses []<-chan simtest.Reply
 		for range 10 {
-			answers = append(answers, w.Begin(w.Context(), "", simtest.PlainModel))
+			responses = append(responses, w.Begin(w.Context(), "", simtest.PlainModel))
 		}
-		for _, answer := range answers {
-			r := <-answer
+		for _, response := range responses {
+			r := <-response
 			w.Want("status", r.Status, http.StatusOK)
 			if r.Account != "a" && r.Took > 3*time.Second {
 				w.Errorf("%s waited %v", r.Account, r.Took)
@@ -227,7 +227,7 @@ func TestRefreshThroughALink(t *testing.T) {
 				oauth["accessToken"], oauth["refreshToken"], oauth["expiresAt"] = "", "", ""
 			}))
 		}
-		w.Want("the rest", mask(after), mask(before))
+		w.Want("other members", mask(after), mask(before))
 		left, err := filepath.Glob(w.at("real/.creds*"))
 		if err != nil || len(left) > 0 {
 			w.Errorf("left behind: %q, %v", left, err)
@@ -239,7 +239,7 @@ func TestRefreshThroughALink(t *testing.T) {
 	})
 }
 
-// TOK-4, TOK-7b: what another process put into the file is used, and nobody is asked for it.
+// TOK-4, TOK-7b: what another process put into the file is used, without a refresh.
 func TestAnotherProcessRotates(t *testing.T) {
 	t.Run("before the 401", func(t *testing.T) {
 		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
@@ -254,11 +254,11 @@ func TestAnotherProcessRotates(t *testing.T) {
 	t.Run("while shunt waits for the lock", func(t *testing.T) {
 		var unlock func()
 		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
-			answer := w.Begin(w.Context(), "", simtest.PlainModel)
+			response := w.Begin(w.Context(), "", simtest.PlainModel)
 			time.Sleep(10 * time.Second)
 			w.Put("a", w.Provider.Login("a"))
 			unlock()
-			r := <-answer
+			r := <-response
 			w.Want("status", r.Status, http.StatusOK)
 			w.Want("token", w.Bearer(), w.Provider.Token("a"))
 			w.Want("refreshes", len(w.Refreshes()), 0)
@@ -270,10 +270,10 @@ func TestAnotherProcessRotates(t *testing.T) {
 	})
 	t.Run("before the endpoint refuses", func(t *testing.T) {
 		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
-			answer := w.Begin(w.Context(), "", simtest.PlainModel)
+			response := w.Begin(w.Context(), "", simtest.PlainModel)
 			time.Sleep(4900 * time.Millisecond)
 			w.Put("a", w.Provider.Login("a"))
-			r := <-answer
+			r := <-response
 			w.Want("status", r.Status, http.StatusOK)
 			w.Want("token", w.Bearer(), w.Provider.Token("a"))
 			w.Want("refreshes", len(w.Refreshes()), 1)
@@ -288,22 +288,22 @@ func TestAnotherProcessRotates(t *testing.T) {
 			w.MustServe("", simtest.PlainModel)
 			w.Provider.ExpireTokens("a")
 			w.Provider.Inject("a", sim.InvalidGrant().After(5*time.Second))
-			answer := w.Begin(w.Context(), "", simtest.PlainModel)
+			response := w.Begin(w.Context(), "", simtest.PlainModel)
 			time.Sleep(4900 * time.Millisecond)
 			w.Put("a", w.Provider.Login("a"))
-			r := <-answer
+			r := <-response
 			w.Want("status", r.Status, http.StatusOK)
 			w.Want("token", w.Bearer(), w.Provider.Token("a"))
 			w.Want("conditions", w.Conditions(), "")
-			w.Want("rests", w.State("a").Cooldown, time.Duration(0))
+			w.Want("cooldown", w.State("a").Cooldown, time.Duration(0))
 		})
 	})
 	t.Run("during the refresh", func(t *testing.T) {
 		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
-			answer := w.Begin(w.Context(), "", simtest.PlainModel)
+			response := w.Begin(w.Context(), "", simtest.PlainModel)
 			time.Sleep(time.Second)
 			w.Put("a", w.Provider.Login("a")) // a person logs in again: newer than what is on its way
-			r := <-answer
+			r := <-response
 			w.Want("status", r.Status, http.StatusOK)
 			w.Want("token", w.Bearer(), w.Provider.Token("a"))
 			w.WantSaved("a")
@@ -333,7 +333,7 @@ func TestSpentLoginIsPutBack(t *testing.T) {
 		w.MustServe("", simtest.PlainModel)
 		for _, r := range w.Provider.Requests() {
 			if r.Path == sim.TokenPath && r.Status != http.StatusOK {
-				w.Errorf("the token endpoint answered %d", r.Status)
+				w.Errorf("the token endpoint responded with %d", r.Status)
 			}
 		}
 		w.Want("conditions", w.Conditions(), "")

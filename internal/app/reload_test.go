@@ -81,7 +81,7 @@ func TestReloadSwitchesAnAccountOffAndOn(t *testing.T) {
 	})
 }
 
-// CFG-51, SEL-12: quota, cooldowns, counters and whose turn it is survive a reload, even one that takes the account out
+// CFG-51, SEL-12: quota, cooldowns, counters and turns survive a reload, even one that takes the account out
 // for a while.
 func TestReloadKeepsWhatIsKnown(t *testing.T) {
 	inBoth(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world, reload func(string)) {
@@ -98,7 +98,7 @@ func TestReloadKeepsWhatIsKnown(t *testing.T) {
 			reload(toml)
 		}
 		after := w.State("b")
-		w.Want("rests", after.Cooldown, before.Cooldown-time.Since(at))
+		w.Want("cooldown", after.Cooldown, before.Cooldown-time.Since(at))
 		w.Want("cause", after.Cause, before.Cause)
 		w.Want("requests", after.Requests, before.Requests)
 		w.Want("rotations", after.Rotations, before.Rotations)
@@ -107,7 +107,7 @@ func TestReloadKeepsWhatIsKnown(t *testing.T) {
 	})
 }
 
-// CFG-50: a file with a mistake changes nothing, and the log says why, once for each version of the file.
+// CFG-50: a file with a mistake changes nothing, and the log has the reason, once for each version of the file.
 func TestBrokenFileChangesNothing(t *testing.T) {
 	const condition = "configuration not reloaded"
 	good := poolOf(listed("a"))
@@ -247,12 +247,12 @@ func TestReloadSwitchesTheDefaultProvider(t *testing.T) {
 		w.Provider.Inject("a", sim.ServerError(500).Times(1))
 		w.MustServe("", simtest.PlainModel)
 		w.MustServe("", simtest.PlainModel)
-		rests := w.State("a").Cooldown
-		if rests == 0 {
-			w.Fatalf("a does not rest")
+		cooldown := w.State("a").Cooldown
+		if cooldown == 0 {
+			w.Fatalf("a does not cool down")
 		}
 		other := w.App.Pool("other")
-		if len(other) != 1 || other[0].Cooldown != rests {
+		if len(other) != 1 || other[0].Cooldown != cooldown {
 			w.Errorf("the other pool: %+v", other)
 		}
 		w.Provider.Inject("a", sim.Throttled("5").Times(1))
@@ -262,7 +262,7 @@ func TestReloadSwitchesTheDefaultProvider(t *testing.T) {
 		r := w.Request("", simtest.PlainModel, true)
 		w.Want("served by", r.Account, "a")
 		w.Want("x-gateway-upstream", r.Header.Get("X-Gateway-Upstream"), "other")
-		w.Want("rests in the first pool", w.State("a").Cooldown, time.Duration(0))
+		w.Want("cooldown in the first pool", w.State("a").Cooldown, time.Duration(0))
 		w.Want("x-gateway-upstream of a request before", (<-begun).Header.Get("X-Gateway-Upstream"), "anthropic")
 		w.Stale("a")
 		simtest.Second()
@@ -393,17 +393,17 @@ func TestSlowRequestDuringAChange(t *testing.T) {
 				other := map[string]string{"a": "b", "b": "a"}[home]
 				body := simtest.Body(simtest.PlainModel, true)
 				body = body[:len(body)-1] + `,"system":"` + strings.Repeat("x", 20_000) + `"}` // more than the client holds back
-				sends, rest := io.Pipe()
-				answer := make(chan simtest.Reply, 1)
-				go func() { answer <- w.postFrom(sends, int64(len(body)), "s") }()
-				_, err := io.WriteString(rest, body[:10_000])
+				reader, writer := io.Pipe()
+				response := make(chan simtest.Reply, 1)
+				go func() { response <- w.postFrom(reader, int64(len(body)), "s") }()
+				_, err := io.WriteString(writer, body[:10_000])
 				w.Must(err)
 				synctest.Wait()
 				c.change(w, home, other)
-				_, err = io.WriteString(rest, body[10_000:])
+				_, err = io.WriteString(writer, body[10_000:])
 				w.Must(err)
-				w.Must(rest.Close())
-				if r := <-answer; r.Status != http.StatusOK || r.Account != home && (c.stays || r.Account != other) {
+				w.Must(writer.Close())
+				if r := <-response; r.Status != http.StatusOK || r.Account != home && (c.stays || r.Account != other) {
 					w.Errorf("%d by %q, home is %q: %.300s", r.Status, r.Account, home, r.Body)
 				}
 			})

@@ -13,14 +13,14 @@ import (
 )
 
 // CFG-23, ACC-5: a scoped name that is not in the store is a candidate without a credential; where none of the scope is
-// there, the answer names them and how to add one. A login that comes is used within a second.
+// there, the response names them and how to add one. A new login is used within a second.
 func TestScopedNamesThatTheStoreHasNot(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, chainOf(poolAt(simtest.ProviderURL, "later", "a")), func(w *world) {
 		for range 3 {
 			w.Want("served by", w.MustServe("", simtest.PlainModel), "a")
 		}
 		w.Want("cause", w.App.Pool("one")[0].Cause.String(), "unresolved")
-		w.Want("rests", w.App.Pool("one")[0].Cooldown, 300*time.Second)
+		w.Want("cooldown", w.App.Pool("one")[0].Cooldown, 300*time.Second)
 		w.Want("rotation", w.Records()[0].Rotations[0].Reason, "unresolved")
 		w.Want("why", strings.Contains(w.Records()[0].Rotations[0].Error, "there is no file"), true)
 		w.Want("warnings", w.Logged("WARN", "one/later has no credential"), 1)
@@ -40,7 +40,7 @@ func TestScopedNamesThatTheStoreHasNot(t *testing.T) {
 		}
 	}
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, chainOf(scope), func(w *world) {
-		for range 2 { // the second is one of a pool that rests
+		for range 2 { // the second is to a pool that cools down
 			for _, path := range []string{sim.MessagesPath, sim.CountTokensPath} {
 				empty(w, w.Send(path, simtest.Minimal, simtest.Body(simtest.PlainModel, true)), "later, never", "--name later`")
 			}
@@ -54,7 +54,7 @@ func TestScopedNamesThatTheStoreHasNot(t *testing.T) {
 		empty(w, w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, true)), "later, never")
 	})
 
-	// One that is there but of no use is no name that is missing: nobody is told to add it.
+	// An entry that cannot be used is not missing: the message does not say to add it.
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, chainOf(scope), func(w *world) {
 		got := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, true))
 		if got.Status != 502 || !strings.Contains(got.Body, "2 tried") {
@@ -79,7 +79,7 @@ func TestScopedNamesThatTheStoreHasNot(t *testing.T) {
 		w.Want("record", w.Last().Provider, "one")
 	}, keyNotInStore)
 
-	// CAP-4: where the others of the scope are at their caps, that is what the client is told, since it passes by itself.
+	// CAP-4: where the others of the scope are at their caps, the response says so, because that ends by itself.
 	capped := "base_url = \"" + simtest.ProviderURL + "\"\nauth = { mode = \"claude_oauth\", accounts = [\"later\", { name = \"a\", max_utilization = 0.5 }] }"
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, chainOf(capped), func(w *world) {
 		w.Provider.Fill("a", messages.FiveHour, 0.6)
@@ -91,7 +91,7 @@ func TestScopedNamesThatTheStoreHasNot(t *testing.T) {
 	})
 }
 
-// ID-1: an account in two upstreams is one account: what one learns of it, the other knows, and a token is refreshed once.
+// ID-1: an account in two upstreams is one account: both share its state, and a token is refreshed once.
 // An inline credential without a UUID is another account in each.
 func TestAccountInTwoUpstreams(t *testing.T) {
 	toml := "[server]\ndefault_provider = \"one\"\n"
@@ -113,12 +113,12 @@ func TestAccountInTwoUpstreams(t *testing.T) {
 
 		w.Provider.ExpireTokens("a")
 		before := w.Provider.Counters("a").Refreshes
-		answers := make(chan int, 2)
+		responses := make(chan int, 2)
 		for _, model := range []string{one, two} {
-			go func() { answers <- w.Request("s", model, true).Status }()
+			go func() { responses <- w.Request("s", model, true).Status }()
 		}
-		w.Want("status", <-answers, 200)
-		w.Want("status", <-answers, 200)
+		w.Want("status", <-responses, 200)
+		w.Want("status", <-responses, 200)
 		w.Want("refreshes", w.Provider.Counters("a").Refreshes-before, int64(1))
 
 		w.Provider.Inject("a", sim.CredentialForbidden().Times(1))
@@ -136,7 +136,7 @@ func TestAccountInTwoUpstreams(t *testing.T) {
 	}, func(w *world) { w.Env = append(w.Env, "SETUP="+w.Provider.Token("a")) })
 }
 
-// CHN-5: where a model goes to one scoped upstream only, that account's error is the answer, whoever else has quota.
+// CHN-5: if a model is served by one scoped upstream only, that account's error is the response, even if others have quota.
 func TestStrictPin(t *testing.T) {
 	toml := chainOf(poolAt(simtest.ProviderURL)) + "[[upstreams]]\nname = \"pinned\"\nprovider = \"anthropic\"\n" + poolAt(simtest.ProviderURL, "b") +
 		"\n[[models]]\nid = \"claude-sonnet-5-5\"\n[models.upstream_model]\npinned = \"claude-sonnet-5-5\"\n"

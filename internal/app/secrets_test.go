@@ -30,7 +30,7 @@ func TestNothingIsGivenAway(t *testing.T) {
 	requests := filepath.Join(t.TempDir(), "requests.jsonl")
 	talkative := func(w *world) { w.Level.Set(slog.LevelDebug) }
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf("[log]\nlevel = \"debug\"\nrequests = \""+requests+"\"\n[server.limits]\nmax_url_length = 300\n"), func(w *world) {
-		planted := []string{prompt, query, session, header, "sk-ant-", "planted-device", "sim text"} // the last is what answers say
+		planted := []string{prompt, query, session, header, "sk-ant-", "planted-device", "sim text"} // the last is in responses
 		client := simtest.With(simtest.Minimal, "Authorization", "Bearer "+header, "X-Api-Key", header, "Cookie", header, "X-Claude-Code-Session-Id", session,
 			"X-Shunt-Token", header, "X-Forwarded-For", header, "X-Custom", header)
 		body := func(stream bool) string {
@@ -39,13 +39,13 @@ func TestNothingIsGivenAway(t *testing.T) {
 		}
 		target := sim.MessagesPath + "?key=" + query
 		var own []string // all that shunt said itself
-		ask := func(target string, h http.Header, body string) {
+		post := func(target string, h http.Header, body string) {
 			got := w.Send(target, h, body)
-			told := fmt.Sprint(got.Header)
+			text := fmt.Sprint(got.Header)
 			if got.Header["X-Gateway-Upstream"] == nil {
-				told += got.Body
+				text += got.Body
 			}
-			own = append(own, told)
+			own = append(own, text)
 		}
 		everything := func() {
 			for _, f := range simtest.Faults(
@@ -55,7 +55,7 @@ func TestNothingIsGivenAway(t *testing.T) {
 			) {
 				w.Provider.Inject("", f)
 				for _, stream := range []bool{true, false} {
-					ask(target, client, body(stream))
+					post(target, client, body(stream))
 				}
 				ctx, leave := context.WithTimeout(w.Context(), time.Second)
 				w.SendUntil(ctx, target, client, body(true))
@@ -68,14 +68,14 @@ func TestNothingIsGivenAway(t *testing.T) {
 			"", prompt, "[" + body(true) + "]", body(true)[:100], body(true) + prompt, `{"` + prompt + `":1}`, `{"model":{"` + prompt + `":1}}`,
 			strings.Replace(body(true), "{", `{"model":"`+prompt+`",`, 1), "\xff" + prompt,
 		} {
-			ask(target, client, bad)
+			post(target, client, bad)
 		}
 		for _, wrong := range []string{"/v1/" + query, "/v1/messages/" + query, "/v1/messages?" + strings.Repeat(query, 100)} {
-			ask(wrong, client, body(true))
+			post(wrong, client, body(true))
 		}
-		ask(target, simtest.With(client, "Content-Encoding", header), body(true))
-		ask(target, simtest.With(client, "Origin", "https://"+header+".example"), body(true))
-		ask(target, simtest.With(client, "X-Flood", strings.Repeat(header, 10_000)), body(true))
+		post(target, simtest.With(client, "Content-Encoding", header), body(true))
+		post(target, simtest.With(client, "Origin", "https://"+header+".example"), body(true))
+		post(target, simtest.With(client, "X-Flood", strings.Repeat(header, 10_000)), body(true))
 
 		// The logins break too: refused, unreachable, unreadable.
 		for _, f := range simtest.Faults(sim.InvalidGrant(), sim.ServerError(500).On(sim.TokenPath), sim.ResetConnection().On(sim.TokenPath)) {
@@ -88,13 +88,13 @@ func TestNothingIsGivenAway(t *testing.T) {
 			w.Provider.Inject("", f)
 			everything()
 			w.Provider.Inject("", f)
-			ask(target, client, body(true))
+			post(target, client, body(true))
 			w.Provider.Clear("")
 		}
 		w.Put("a", []byte(`{"claudeAiOauth":{"accessToken":"sk-ant-half`))
 		w.Put("b", []byte(`{"claudeAiOauth":{"accessToken":"sk-ant-blank ","expiresAt":"sk-ant-number"}}`))
 		time.Sleep(2 * time.Second)
-		ask(target, client, body(true))
+		post(target, client, body(true))
 		w.Upstream.Close()
 		w.Provider.Inject("", sim.ResetConnection())
 		everything()
@@ -112,7 +112,7 @@ func TestNothingIsGivenAway(t *testing.T) {
 		}
 		for place, text := range map[string]string{
 			"log": w.Log.String(), "request log": string(lines), "records": string(records), "conditions": fmt.Sprint(w.App.Conditions()),
-			"answers of shunt's own": strings.Join(own, "\n"),
+			"responses of shunt's own": strings.Join(own, "\n"),
 		} {
 			for _, secret := range planted {
 				if at := strings.Index(text, secret); at >= 0 {

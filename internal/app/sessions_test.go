@@ -79,7 +79,7 @@ func TestAccountThresholds(t *testing.T) {
 			session, at := "", ""
 			for i := 0; at != "a"; i++ {
 				session = fmt.Sprint("s", i)
-				at = w.MustServe(session, c.model) // a is unseen until it has answered once
+				at = w.MustServe(session, c.model) // a is unseen until it has served a request
 			}
 			if got := w.MustServe(session, c.model); (got != "a") != c.leaves {
 				w.Errorf("%q, %v at %v, %s: served by %s", c.keys, c.window, c.fill, c.model, got)
@@ -96,7 +96,7 @@ func TestWhereSessionsGo(t *testing.T) {
 	accounts := []sim.Account{{Name: "a"}, {Name: "b", SevenDay: week(5 * day)}, {Name: "c", SevenDay: week(2 * day)}, {Name: "d", SevenDay: week(3 * day)}}
 	for _, c := range []struct {
 		toml string
-		seen string // accounts that have answered before
+		seen string // accounts that have served before
 		want string // where sessions of a go
 	}{
 		{"", "abcd", "c"},
@@ -107,7 +107,7 @@ func TestWhereSessionsGo(t *testing.T) {
 	} {
 		inWorld(t, sim.Config{Accounts: accounts}, poolOf(c.toml), func(w *world) {
 			sessions := map[string]string{}
-			for i := 0; len(sessions) < len(c.seen); i++ { // whoever answers is seen
+			for i := 0; len(sessions) < len(c.seen); i++ { // an account that serves is seen
 				home := w.Home(fmt.Sprint("s", i))
 				if strings.Contains(c.seen, home) && sessions[home] == "" {
 					sessions[home] = fmt.Sprint("s", i)

@@ -13,8 +13,8 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// SIGTERM: an open stream may finish, no new one begins; what is open after shutdown_timeout_seconds is cut. Every answer
-// is in the request log.
+// SIGTERM: an open stream may finish, no new one begins; what is open after shutdown_timeout_seconds is aborted. Every
+// response is in the request log.
 func TestShutdown(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -26,7 +26,7 @@ var (
 	})
 )
 
-// sendOn sends a request with this body on a connection of its own, whose response nobody reads.
+// sendOn sends a request with this body on a connection of its own, and does not read the response.
 func (w *world) sendOn(extra, body string) net.Conn {
 	w.Helper()
 	conn := w.dial()

@@ -35,7 +35,7 @@ func known(a *app.App, account string) float64 {
 	return -1
 }
 
-// saved is what the state file says of the same; -1 if it says nothing.
+// savedQuota returns the same from the state file; -1 if it is not there.
 func (w *world) savedQuota(path, account string) float64 {
 	w.Helper()
 	q, _, err := quotaFile(path).Load(w.Context(), time.Now())

@@ -22,7 +22,7 @@ func (w *world) members() string {
 	return strings.Join(names, " ")
 }
 
-// owned is a credentials file that says whose account it is; an empty organization is left out.
+// owned returns a credentials file with the owner of its account; an empty organization is left out.
 func owned(credentials []byte, uuid, organization string) []byte {
 	return simtest.Edited(credentials, func(file map[string]any) {
 		file["shuntAccountUuid"] = uuid
@@ -71,7 +71,7 @@ func TestStoreChangesTakeEffect(t *testing.T) {
 	}
 }
 
-// ACC-4: what is no usable credential is left out and said once for each version of it, and is served within a second
+// ACC-4: a credential that cannot be used is left out with one warning for each version of it, and serves within a second
 // when it becomes one. TOK-7e: no token of a plug-in is ever used.
 func TestStoreSkipsWhatCannotBeUsed(t *testing.T) {
 	plugin := `{"mcpOAuth":{"x":{"accessToken":"sk-ant-plugin","refreshToken":"sk-ant-plugin-refresh"}}}`
@@ -101,15 +101,15 @@ func TestStoreSkipsWhatCannotBeUsed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
 				warnings := map[bool]int{false: 0, true: 1}[c.reason != ""]
-				told := func() int { return w.Logged("WARN", "skipped in the account store", "b.json", c.reason) }
+				warned := func() int { return w.Logged("WARN", "skipped in the account store", "b.json", c.reason) }
 				w.Want("members", w.members(), "a")
-				w.Want("warnings", told(), warnings)
+				w.Want("warnings", warned(), warnings)
 				time.Sleep(time.Minute)
 				w.MustServe("", simtest.PlainModel)
 				w.Want("served with", w.Bearer(), w.Provider.Token("a"))
 				w.Put("c", []byte("{}")) // has the store read anew
 				simtest.Second()
-				w.Want("warnings after another change", told(), warnings)
+				w.Want("warnings after another change", warned(), warnings)
 
 				w.Must(os.Remove(w.Entry("b")))
 				w.Put("b", w.Provider.Credentials("b"))
@@ -120,7 +120,7 @@ func TestStoreSkipsWhatCannotBeUsed(t *testing.T) {
 				c.write(w, w.Entry("b"))
 				simtest.Second()
 				w.Want("members after the relapse", w.members(), "a")
-				w.Want("warnings after the relapse", told(), 2*warnings)
+				w.Want("warnings after the relapse", warned(), 2*warnings)
 			}, func(w *world) {
 				w.Remove("b")
 				c.write(w, w.Entry("b"))
@@ -133,7 +133,7 @@ func content(text string) func(w *world, path string) {
 	return func(w *world, path string) { w.Must(os.WriteFile(path, []byte(text), 0o600)) }
 }
 
-// ACC-4: only the names of accounts are entries; what has another is not, and hidden and foreign files are no business
+// ACC-4: only the names of accounts are entries; other files are not, and hidden and foreign files are no business
 // of shunt's.
 func TestStoreNames(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
@@ -170,7 +170,7 @@ func TestStoreFileRewrittenInPlace(t *testing.T) {
 	})
 }
 
-// ACC-4: a directory that is missing is an empty store, and one that comes is used. ACC-5: the empty pool says what to do.
+// ACC-4: a missing directory is an empty store, and a new one is used. ACC-5: the failure of the empty pool says what to do.
 func TestStoreDirectoryComesLater(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
 		r := w.Request("s", simtest.PlainModel, true)
@@ -220,14 +220,14 @@ func TestStoreDirectoryUnreadableForAMoment(t *testing.T) {
 	})
 }
 
-// ACC-4, CFG-50: a request goes on with the account that serves it, whatever becomes of its file.
+// ACC-4, CFG-50: a request continues with the account that serves it, whatever happens to its file.
 func TestStoreChangeLeavesRequestsAlone(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(2), Pace: sim.Pace{FirstByte: 5 * time.Second, Delta: time.Second}}, poolOf(""), func(w *world) {
 		home := w.MustServe("s", simtest.PlainModel)
 		open := make(chan simtest.Reply)
 		for range 2 {
 			go func() { open <- w.Request("s", simtest.PlainModel, true) }()
-			time.Sleep(6 * time.Second) // the first is in its answer, the second before it
+			time.Sleep(6 * time.Second) // the first is in its response, the second before it
 		}
 		w.Remove(home)
 		simtest.Second()
@@ -257,7 +257,7 @@ func TestStateSurvivesStoreChanges(t *testing.T) {
 			}
 		}
 		before := w.State("a")
-		w.Want("rests", before.Cooldown, 3000*time.Second)
+		w.Want("cooldown", before.Cooldown, 3000*time.Second)
 
 		w.Remove("a")
 		simtest.Second()
@@ -281,7 +281,7 @@ func TestStateSurvivesStoreChanges(t *testing.T) {
 	})
 }
 
-// homes has forty sessions served, and tells by whom. Every account serves some.
+// homes sends a request in each of forty sessions, and returns their accounts. Every account serves some.
 func (w *world) homes() map[string]string {
 	w.Helper()
 	homes, used := map[string]string{}, map[string]bool{}

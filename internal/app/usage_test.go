@@ -73,8 +73,8 @@ func TestPollEndsARejection(t *testing.T) {
 				time.Sleep(3 * time.Second) // the account that is polled first, which is this session's, has been polled
 				home := w.Home("s")
 				for _, window := range []messages.Window{five, seven, fable} {
-					used, told := c.used[window]
-					if !told {
+					used, listed := c.used[window]
+					if !listed {
 						used = 0.1
 					}
 					w.Provider.Fill(home, window, used)
@@ -83,9 +83,9 @@ func TestPollEndsARejection(t *testing.T) {
 					w.Provider.Inject(home, f)
 				}
 				by := w.MustServe("s", c.model)
-				rests := w.State(home).In(claude.FableScope).Cooldown
-				if by == home || rests < 5*time.Minute {
-					t.Fatalf("served by %s, %s rests %v", by, home, rests)
+				cooldown := w.State(home).In(claude.FableScope).Cooldown
+				if by == home || cooldown < 5*time.Minute {
+					t.Fatalf("served by %s, %s cools down for %v", by, home, cooldown)
 				}
 				time.Sleep(48 * time.Second)
 				w.Want("served at home before the poll", w.MustServe("s", c.model) == home, false)
@@ -93,15 +93,15 @@ func TestPollEndsARejection(t *testing.T) {
 				time.Sleep(20 * time.Second)
 				w.Want("polls", w.polls(home), 2)
 				before := w.Seen()
-				rests = w.State(home).In(claude.FableScope).Cooldown
+				cooldown = w.State(home).In(claude.FableScope).Cooldown
 				if !c.ends {
-					if rests == 0 {
+					if cooldown == 0 {
 						t.Error("the cooldown has ended")
 					}
 					w.Want("served at home after the poll", w.MustServe("s", c.model) == home, false)
 					return
 				}
-				w.Want("rests", rests, time.Duration(0))
+				w.Want("cooldown", cooldown, time.Duration(0))
 				if c.used != nil {
 					return // it is near its quota by another window
 				}
@@ -114,15 +114,15 @@ func TestPollEndsARejection(t *testing.T) {
 				// If the account refuses again, that is newer, and counts again.
 				w.Provider.Inject(home, c.faults[0])
 				w.Want("served at home after another rejection", w.MustServe("s", c.model) == home, false)
-				if rests := w.State(home).In(claude.FableScope).Cooldown; rests < 59*time.Minute {
-					t.Errorf("rests %v", rests)
+				if cooldown := w.State(home).In(claude.FableScope).Cooldown; cooldown < 59*time.Minute {
+					t.Errorf("cools down for %v", cooldown)
 				}
 			})
 		})
 	}
 }
 
-// FO-12: a poll that was sent before a rejection says nothing about it, whenever its answer comes.
+// FO-12: a poll that was sent before a rejection does not affect it, whenever its response arrives.
 func TestPollSentBeforeARejection(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, planned(everyMinute, ""), func(w *world) {
 		time.Sleep(3 * time.Second)
@@ -135,9 +135,9 @@ func TestPollSentBeforeARejection(t *testing.T) {
 		w.Provider.Inject(home, rejects(messages.FiveHour))
 		away := w.MustServe("s", simtest.PlainModel)
 		time.Sleep(9 * time.Second)
-		w.Want("the answer has come", w.week(home), 0.3)
-		if rests := w.State(home).Cooldown; away == home || rests < 59*time.Minute {
-			t.Errorf("rests %v", rests)
+		w.Want("the response has arrived", w.week(home), 0.3)
+		if cooldown := w.State(home).Cooldown; away == home || cooldown < 59*time.Minute {
+			t.Errorf("cools down for %v", cooldown)
 		}
 		w.Want("served by", w.MustServe("s", simtest.PlainModel), away)
 		time.Sleep(time.Minute)
@@ -155,7 +155,7 @@ func (w *world) week(account string) float64 {
 	return -1
 }
 
-// QUO-20, SEL-3: what a poll tells counts before anybody has asked anything of the account.
+// QUO-20, SEL-3: a poll counts before the first request to the account.
 func TestPollsBeforeTheFirstRequest(t *testing.T) {
 	full := func(w *world) {
 		w.Provider.Fill("a", messages.SevenDay, 0.99)
@@ -181,13 +181,13 @@ func TestPollsBeforeTheFirstRequest(t *testing.T) {
 	}, full)
 }
 
-// QUO-20: off unless it is asked for.
+// QUO-20: off unless it is configured.
 func TestPollsAreOff(t *testing.T) {
 	for _, toml := range []string{poolOf(""), planned("", ""), planned("usage_refresh_seconds = 0", "")} {
 		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, toml, func(w *world) {
 			time.Sleep(10 * time.Minute)
 			w.Want("requests", w.Seen(), 0)
-			// A reload does not switch it on, and says so.
+			// A reload does not switch it on, with a warning.
 			w.reload(planned(everyMinute, ""))
 			time.Sleep(10 * time.Minute)
 			w.Want("requests", w.Seen(), 0)
@@ -278,8 +278,8 @@ func TestPollsFollowTheStore(t *testing.T) {
 	}, func(w *world) { w.Remove("c") })
 }
 
-// QUO-24: whatever the usage endpoint answers, requests go where they went, nothing rests, and what was known stays. What
-// lasts is told to the operator until it is over.
+// QUO-24: a failing poll moves no request, cools nothing down and keeps what was known. A lasting failure is a condition until
+// it is over.
 func TestFailingPollsChangeNothing(t *testing.T) {
 	for name, fault := range map[string]sim.Fault{
 		"429 that rejects": sim.Rejected(messages.FiveHour, messages.SevenDay).RetryAfter("30"),
@@ -290,7 +290,7 @@ func TestFailingPollsChangeNothing(t *testing.T) {
 			inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, planned(everyMinute, ""), func(w *world) {
 				homes := w.homes()
 				time.Sleep(3 * time.Second)
-				w.Provider.Fill("a", messages.SevenDay, 0.99) // which nobody will learn from a poll
+				w.Provider.Fill("a", messages.SevenDay, 0.99) // which no poll reports
 				w.Provider.Inject("", usageFault(fault))
 				for range 2 {
 					time.Sleep(20 * time.Minute)
@@ -302,7 +302,7 @@ func TestFailingPollsChangeNothing(t *testing.T) {
 				}
 				for _, s := range w.App.Pool("anthropic") {
 					if s.Cooldown != 0 || !s.Available || s.NearQuota {
-						t.Errorf("%s: rests %v, near %v", s.Name, s.Cooldown, s.NearQuota)
+						t.Errorf("%s: cools down for %v, near %v", s.Name, s.Cooldown, s.NearQuota)
 					}
 				}
 				if used := w.week("a"); used < 0 || used > 0.1 {
@@ -332,7 +332,7 @@ func TestEndDuringAPoll(t *testing.T) {
 	})
 }
 
-// TOK-1, QUO-21: a token that has run out is refreshed before a poll, once for all who need it.
+// TOK-1, QUO-21: an expired token is refreshed before a poll, once for all that need it.
 func TestPollRefreshesFirst(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, planned(everyMinute, ""), func(w *world) {
 		time.Sleep(3 * time.Second)
@@ -340,7 +340,7 @@ func TestPollRefreshesFirst(t *testing.T) {
 		w.Want("refreshes", w.Provider.Counters("a").Refreshes, int64(1))
 		for _, r := range w.Provider.Requests() {
 			if r.Path == sim.UsagePath && r.Status != http.StatusOK {
-				t.Errorf("a poll was answered %d", r.Status)
+				t.Errorf("a poll had the response %d", r.Status)
 			}
 		}
 		if !slices.ContainsFunc(w.Provider.Requests(), func(r sim.Request) bool { return r.Path == sim.UsagePath }) {

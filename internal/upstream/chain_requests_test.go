@@ -121,7 +121,7 @@ func TestThrottledInAChain(t *testing.T) {
 				if !simtest.Waited(r.Took, c.took) {
 					w.Errorf("took %v, not %v", r.Took, c.took)
 				}
-				w.Want("cools down", w.coolsDown("a"), c.after != "4" && c.took == 0)
+				w.Want("cooldown", w.coolsDown("a"), c.after != "4" && c.took == 0)
 			}, keyNotInStore)
 		})
 	}
@@ -253,7 +253,7 @@ func TestClientLeavesAChain(t *testing.T) {
 		}
 		w.Want("calls", strings.Join(w.Calls(0), " "), "a")
 		w.Want("end", w.Last().End, observe.ClientGone)
-		w.Want("cools down", w.coolsDown("a"), false)
+		w.Want("cooldown", w.coolsDown("a"), false)
 	}, keyNotInStore)
 }
 

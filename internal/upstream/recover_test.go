@@ -46,7 +46,7 @@ func TestRecoveredLoginEndsCooldown(t *testing.T) {
 		before := len(w.Refreshes())
 		w.Provider.Inject("a", sim.Unauthorized())
 		w.Want("status", w.Request("", simtest.PlainModel, true).Status, http.StatusBadGateway)
-		w.Want("cools down", w.State("a").Cooldown, 300*time.Second)
+		w.Want("cooldown", w.State("a").Cooldown, 300*time.Second)
 		w.Want("refreshes", len(w.Refreshes()), before+1)
 		w.Provider.Clear("a")
 		time.Sleep(time.Minute)
