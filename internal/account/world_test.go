@@ -1,7 +1,6 @@
 package account_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 	"shunt/internal/identity"
 	"shunt/internal/oauth"
 	"shunt/internal/observe"
+	"shunt/internal/observe/observetest"
 	"shunt/internal/secret"
 	"shunt/internal/store"
 )
@@ -41,15 +41,10 @@ type world struct {
 	health *observe.Health
 	env    map[string]string
 
-	mu      sync.Mutex
-	log     bytes.Buffer
-	changed []identity.Key
-}
+	log observetest.Log
 
-func (w *world) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.log.Write(p)
+	mu      sync.Mutex
+	changed []identity.Key
 }
 
 func newWorld(t *testing.T) *world {
@@ -61,8 +56,6 @@ func newWorld(t *testing.T) *world {
 	}
 	w.keeper = w.newKeeper()
 	t.Cleanup(func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
 		if strings.Contains(w.log.String(), "tok-") || strings.Contains(fmt.Sprint(w.health.List()), "tok-") {
 			t.Errorf("TOK-8: a token in the log:\n%s", w.log.String())
 		}
@@ -72,7 +65,7 @@ func newWorld(t *testing.T) *world {
 
 // newKeeper returns the keeper of another process on the same disk. The world's health is that of the latest keeper.
 func (w *world) newKeeper() *account.Keeper {
-	log := slog.New(slog.NewTextHandler(w, nil))
+	log := slog.New(slog.NewTextHandler(&w.log, nil))
 	w.health = observe.NewHealth(log, clockZero)
 	return account.NewKeeper(account.Options{
 		Log: log, Health: w.health, Families: []account.Family{claudeFamily(oauth.NewClient(claude.Family.Vendor, w.endpoint), storeDir)}, Open: w.disk.open,
