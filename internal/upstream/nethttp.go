@@ -74,6 +74,7 @@ func (n *netHTTP) newOrigin(base *url.URL) *netOrigin {
 	o.proxied = proxy != nil
 	o.transport = newHTTPTransport(n.dial)
 	o.transport.Proxy = http.ProxyURL(proxy)
+	o.transport.ProxyConnectHeader = http.Header{"User-Agent": nil} // net/http would add its own
 	o.transport.IdleConnTimeout = http1.IdleTimeout
 	o.transport.MaxIdleConnsPerHost = http1.MaxIdle
 	o.transport.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, r *http.Response) error {

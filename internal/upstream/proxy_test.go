@@ -58,7 +58,7 @@ func TestTransportsUseProxiesAlike(t *testing.T) {
 						t.Errorf("the lines are not sorted by name: %q", head)
 					}
 					r, err := http.ReadRequest(in)
-					if err != nil || r.Header.Get("Proxy-Authorization") != credential {
+					if err != nil || r.Header.Get("Proxy-Authorization") != credential || r.UserAgent() != "" {
 						t.Errorf("%s, %s: %v, %v", c.name, kind, r, err)
 						return
 					}
