@@ -10,12 +10,12 @@ import (
 )
 
 // families are the families of accounts that shunt knows. A new one is a package and a line here.
-var families = []*family.Family{&claude.Family}
-
-// Family returns the family of that name, or nil.
-func Family(name string) *family.Family {
-	return find(func(f *family.Family) bool { return f.Name == name })
+var families = []*family.Family{
+	&claude.Family,
 }
+
+// Registry returns the families of accounts that shunt knows.
+func Registry() []*family.Family { return families }
 
 // familyOf returns the family of a pool's accounts.
 func familyOf(p *config.Provider) *family.Family {

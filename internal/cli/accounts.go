@@ -5,16 +5,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"shunt/internal/account"
+	"shunt/internal/app"
 )
 
 type accountsCommand struct {
 	List   accountsListCommand   `cmd:"" help:"List the accounts of the store."`
-	Pause  pauseCommand          `cmd:"" help:"Tell a running shunt to stop using an account until it is resumed."`
-	Resume resumeCommand         `cmd:"" help:"Tell a running shunt to use an account again."`
+	Pause  pauseCommand          `cmd:"" help:"Make a running shunt stop using an account until it is resumed."`
+	Resume resumeCommand         `cmd:"" help:"Make a running shunt use an account again."`
 	Remove accountsRemoveCommand `cmd:"" help:"Remove accounts and their logins from the store."`
 }
 
@@ -22,30 +25,71 @@ type accountsListCommand struct {
 	JSON bool `help:"Print JSON."`
 }
 
-// Run lists the accounts of the store without their tokens, and no accounts that the configuration takes from elsewhere.
+// Run lists the accounts of every family's store without their tokens. It does not list accounts that the configuration takes
+// from elsewhere.
 func (k *accountsListCommand) Run(s *System) error {
-	store, err := openStore(s)
+	stores, err := openStores(s)
 	if err != nil {
 		return err
 	}
-	entries, err := store.Entries(context.Background())
-	if err != nil {
-		return err
+	var all []storedAccount
+	for _, store := range stores {
+		entries, err := store.Entries(context.Background())
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			all = append(all, storedAccount{e, store.family})
+		}
 	}
+	several := len(stores) > 1
 	if k.JSON {
-		return json.NewEncoder(s.Stdout).Encode(listForPrograms(entries))
+		return json.NewEncoder(s.Stdout).Encode(listForPrograms(all, several))
 	}
-	if len(entries) == 0 {
-		fmt.Fprintf(s.Stderr, "No account in %s. `shunt login claude --name NAME` adds one.\n", store.Dir())
+	if len(all) == 0 {
+		for _, store := range stores {
+			fmt.Fprintf(s.Stderr, "No account in %s. `shunt login %s --name NAME` adds one.\n", store.Dir(), store.family)
+		}
 		return nil
 	}
-	return writeEntries(s.Stdout, entries, time.Now())
+	return writeEntries(s.Stdout, all, several, time.Now())
 }
 
-// writeEntries writes the accounts as a table.
-func writeEntries(w io.Writer, entries []account.Entry, now time.Time) error {
+// familyStore is the account store of a family.
+type familyStore struct {
+	*account.Store
+	family string
+}
+
+// storedAccount is an entry of a family's store.
+type storedAccount struct {
+	account.Entry
+	family string
+}
+
+// openStores opens the store of every family.
+func openStores(s *System) ([]familyStore, error) {
+	var stores []familyStore
+	for _, f := range app.Registry() {
+		store, err := openStore(f, s)
+		if err != nil {
+			return nil, err
+		}
+		stores = append(stores, familyStore{store, f.Name})
+	}
+	return stores, nil
+}
+
+// writeEntries writes the accounts as a table. If there are several families, the first column is the family.
+func writeEntries(w io.Writer, entries []storedAccount, several bool, now time.Time) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tKIND\tEXPIRES\tACCOUNT")
+	row := func(family, name, kind, expires, owner string) {
+		if several {
+			fmt.Fprintf(table, "%s\t", family)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", name, kind, expires, owner)
+	}
+	row("FAMILY", "NAME", "KIND", "EXPIRES", "ACCOUNT")
 	for _, e := range entries {
 		kind, until, owner := "login", "unknown", e.AccountUUID
 		if e.Kind == account.SetupToken {
@@ -63,12 +107,13 @@ func writeEntries(w io.Writer, entries []account.Entry, now time.Time) error {
 				until += " (expired)" // shunt refreshes a login
 			}
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", e.Name, kind, until, owner)
+		row(e.family, e.Name, kind, until, owner)
 	}
 	return table.Flush()
 }
 
 type listedAccount struct {
+	Family           string     `json:"family,omitempty"` // if there are several
 	Name             string     `json:"name"`
 	Path             string     `json:"path"`
 	Kind             *string    `json:"kind"`
@@ -83,7 +128,7 @@ type accountList struct {
 }
 
 // listForPrograms returns the list for JSON; unknown values are null.
-func listForPrograms(entries []account.Entry) accountList {
+func listForPrograms(entries []storedAccount, several bool) accountList {
 	list := accountList{Accounts: []listedAccount{}}
 	known := func(text string) *string {
 		if text == "" {
@@ -99,6 +144,9 @@ func listForPrograms(entries []account.Entry) accountList {
 			until := e.Expires.UTC()
 			a.ExpiresAt = &until
 		}
+		if several {
+			a.Family = e.family
+		}
 		if e.Problem != nil {
 			a.Problem = e.Problem.Error()
 		}
@@ -113,21 +161,49 @@ type accountsRemoveCommand struct {
 
 // Run removes the accounts that it can and reports the others.
 func (k *accountsRemoveCommand) Run(s *System) error {
-	store, err := openStore(s)
+	stores, err := openStores(s)
 	if err != nil {
 		return err
 	}
 	failed := false
-	for _, name := range k.Names {
-		if err := store.Remove(context.Background(), name); err != nil {
+	for _, arg := range k.Names {
+		path, err := removeAccount(context.Background(), stores, arg)
+		if err != nil {
 			fmt.Fprintf(s.Stderr, "shunt: %v\n", err)
 			failed = true
 			continue
 		}
-		fmt.Fprintf(s.Stdout, "Removed %s\n", store.Path(name))
+		fmt.Fprintf(s.Stdout, "Removed %s\n", path)
 	}
 	if failed {
 		return errReported
 	}
 	return nil
+}
+
+// removeAccount removes NAME or FAMILY/NAME and returns the path of its file. A name without a family must be in one store only.
+func removeAccount(ctx context.Context, stores []familyStore, arg string) (path string, err error) {
+	if family, name, ok := strings.Cut(arg, "/"); ok {
+		for _, store := range stores {
+			if store.family == family {
+				return store.Path(name), store.Remove(ctx, name)
+			}
+		}
+	}
+	holder := stores[0] // reports a name that no store has
+	var holders []string
+	for _, store := range stores {
+		entries, err := store.Entries(ctx)
+		if err != nil {
+			return "", err
+		}
+		if slices.ContainsFunc(entries, func(e account.Entry) bool { return e.Name == arg }) {
+			holder = store
+			holders = append(holders, store.family+"/"+arg)
+		}
+	}
+	if len(holders) > 1 {
+		return "", fmt.Errorf("several families have an account %s: write %s", arg, strings.Join(holders, " or "))
+	}
+	return holder.Path(arg), holder.Remove(ctx, arg)
 }

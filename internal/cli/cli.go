@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
+	"shunt/internal/app"
 	"shunt/internal/userfile"
 )
 
@@ -56,7 +57,7 @@ type commands struct {
 
 // Main runs the command that the arguments name and returns the process's exit code.
 func Main(s System) int {
-	var c commands
+	c := commands{Login: newLoginCommand(app.Registry())}
 	exit, exited := 0, false
 	parser, err := kong.New(&c,
 		kong.Name("shunt"),

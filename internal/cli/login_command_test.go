@@ -30,15 +30,15 @@ func TestLoginOverPipes(t *testing.T) {
 		if mode == modeOAuth {
 			args = append(args, "--manual")
 		}
-		code, out := converse(t, args, env, func(line string) (answer string) {
+		code, out := converse(t, args, env, func(line string) (code string) {
 			if !strings.HasPrefix(strings.TrimSpace(line), server.URL) {
 				return ""
 			}
-			answer, err := sim.Browser{Account: "a"}.Authorize(t.Context(), strings.TrimSpace(line))
+			code, err := sim.Browser{Account: "a"}.Authorize(t.Context(), strings.TrimSpace(line))
 			if err != nil {
 				t.Error(err)
 			}
-			return answer
+			return code
 		})
 		if code != 0 || !strings.Contains(out, "Stored in ") {
 			t.Errorf("%s: exit code %d\n%s", mode, code, out)
@@ -62,9 +62,9 @@ func TestLoginOverPipes(t *testing.T) {
 	}
 }
 
-// converse runs a command over pipes. Answer is given each line that the command says, and returns what to write to its
-// standard input, if anything. All that the command printed is returned.
-func converse(t *testing.T, args, env []string, answer func(line string) string) (code int, out string) {
+// converse runs a command over pipes. Respond receives each line that the command prints and returns what to write to its
+// standard input, if anything. Converse returns everything that the command printed.
+func converse(t *testing.T, args, env []string, respond func(line string) string) (code int, out string) {
 	t.Helper()
 	stdinRead, stdinWrite, err := os.Pipe()
 	if err != nil {
@@ -83,7 +83,7 @@ func converse(t *testing.T, args, env []string, answer func(line string) string)
 	for lines := bufio.NewReader(outRead); ; {
 		line, err := lines.ReadString('\n')
 		all.WriteString(line)
-		if text := answer(line); text != "" {
+		if text := respond(line); text != "" {
 			fmt.Fprintln(stdinWrite, text)
 		}
 		if err == io.EOF {

@@ -11,46 +11,46 @@ import (
 	"shunt/internal/oauth"
 )
 
-// pasteTries is how often a person may paste something that is no code of this login.
-const pasteTries = 5
+// maxPastes is how many times a person may paste something that is not a code of this login.
+const maxPastes = 5
 
-var errNoCode = errors.New("that is not of the form CODE#STATE; the page shows it after you allow the login")
+var errNoCode = errors.New("this is not a code: paste all of it, as the page shows it after you allow the login")
 
-// permission has a person allow a login: over a callback, and by hand where that is asked for or all that is left (LOG-2).
-func (l *login) permission(ctx context.Context, kind oauth.Kind, manual bool) (granted, error) {
+// authorize has a person allow a login: in a browser on this machine or, if manual is set or that fails, by hand (LOG-2).
+func (l *login) authorize(ctx context.Context, kind oauth.Kind, manual bool) (granted, error) {
 	if kind == oauth.SetupToken || manual {
-		return l.byHand(ctx, kind, !manual)
+		return l.authorizeByHand(ctx, kind, !manual)
 	}
-	got, err := l.overCallback(ctx)
+	got, err := l.authorizeHere(ctx)
 	var unreachable *callbackError
 	if !errors.As(err, &unreachable) {
 		return got, err
 	}
-	fmt.Fprintf(l.say, "\nThat way is closed: %v. So by hand:\n", err)
-	return l.byHand(ctx, kind, false)
+	fmt.Fprintf(l.stderr, "\nThe login in the browser failed: %v.\nPaste the code by hand instead.\n", err)
+	return l.authorizeByHand(ctx, kind, false)
 }
 
-// callbackError says that no answer can come, or has come, over a callback.
+// callbackError reports that the browser cannot bring or did not bring the code.
 type callbackError struct{ cause error }
 
 func (e *callbackError) Error() string { return e.cause.Error() }
 func (e *callbackError) Unwrap() error { return e.cause }
 
-// overCallback logs in over a browser on this machine (LOG-2).
-func (l *login) overCallback(ctx context.Context) (granted, error) {
+// authorizeHere has a browser on this machine bring the code (LOG-2).
+func (l *login) authorizeHere(ctx context.Context) (granted, error) {
 	listener, err := l.listen()
 	if err != nil {
-		return granted{}, &callbackError{fmt.Errorf("no port of this machine can be opened for the browser's answer: %w", err)}
+		return granted{}, &callbackError{fmt.Errorf("could not open a port for the browser: %w", err)}
 	}
 	callback := oauth.NewCallback(listener)
 	attempt := l.client.Begin(oauth.Renewable, callback.Redirect())
-	fmt.Fprintf(l.say, "\nAllow the login in the browser that opens. If none does, open this address on this machine:\n\n  %s\n\n"+
-		"For a browser on another machine, end this with Ctrl-C and use --manual.\n", attempt.AuthorizeURL())
+	fmt.Fprintf(l.stderr, "\nAllow the login in the browser that opens. If none opens, open this address on this machine:\n\n  %s\n\n"+
+		"To use a browser on another machine, press Ctrl-C and use --manual.\n", attempt.AuthorizeURL())
 	waiting, end := context.WithCancelCause(ctx)
 	var opening sync.WaitGroup
 	opening.Go(func() {
 		if err := l.browse(waiting, attempt.AuthorizeURL()); err != nil {
-			end(fmt.Errorf("no browser can be opened: %w", err))
+			end(fmt.Errorf("could not open a browser: %w", err))
 		}
 	})
 	code, state, err := callback.Wait(waiting, attempt)
@@ -67,21 +67,21 @@ func (l *login) overCallback(ctx context.Context) (granted, error) {
 	return exchange(ctx, attempt, code, state)
 }
 
-// byHand logs in over a code that the person pastes (LOG-3, LOG-4).
-func (l *login) byHand(ctx context.Context, kind oauth.Kind, open bool) (granted, error) {
+// authorizeByHand has a person paste the code (LOG-3, LOG-4). If open is set, it also opens a browser.
+func (l *login) authorizeByHand(ctx context.Context, kind oauth.Kind, open bool) (granted, error) {
 	attempt := l.client.Begin(kind, "")
-	fmt.Fprintf(l.say, "\nOpen this address in a browser, allow the login, and paste the code that the page shows:\n\n  %s\n\n", attempt.AuthorizeURL())
+	fmt.Fprintf(l.stderr, "\nOpen this address in a browser, allow the login, and paste the code that the page shows:\n\n  %s\n\n", attempt.AuthorizeURL())
 	if open {
 		opening, end := context.WithCancel(ctx)
 		var running sync.WaitGroup
 		defer running.Wait()
 		defer end()
-		running.Go(func() { _ = l.browse(opening, attempt.AuthorizeURL()) }) // the address is on the screen in any case
+		running.Go(func() { _ = l.browse(opening, attempt.AuthorizeURL()) }) // if it fails, the address is on the screen
 	}
 	for try := 1; ; try++ {
-		pasted, err := l.ask(ctx, "Code (it stays hidden): ", true)
+		pasted, err := l.prompt(ctx, "Code (hidden): ", true)
 		if err != nil {
-			return granted{}, noAnswer(err)
+			return granted{}, inputError(err)
 		}
 		code, state, ok := l.client.SplitCode(pasted)
 		if !ok {
@@ -91,12 +91,12 @@ func (l *login) byHand(ctx context.Context, kind oauth.Kind, open bool) (granted
 			if got, err = exchange(ctx, attempt, code, state); !errors.Is(err, oauth.ErrState) {
 				return got, err
 			}
-			err = errors.New("that code belongs to another login; the page at the address above shows the right one")
+			err = errors.New("this code belongs to another login; open the address above for the right one")
 		}
-		if !l.interactive || try == pasteTries {
+		if !l.interactive || try == maxPastes {
 			return granted{}, err
 		}
-		fmt.Fprintf(l.say, "%v.\n", err)
+		fmt.Fprintf(l.stderr, "%v.\n", err)
 	}
 }
 
@@ -110,10 +110,10 @@ func exchange(ctx context.Context, attempt *oauth.Login, code, state string) (gr
 	return granted{grant, sent}, nil
 }
 
-// noAnswer is why a question to a person stays without an answer.
-func noAnswer(err error) error {
+// inputError returns the error of a prompt, for people.
+func inputError(err error) error {
 	if errors.Is(err, io.EOF) {
-		return errors.New("standard input has ended, so nobody can answer: run this in a terminal")
+		return errors.New("standard input has ended before a prompt: run this in a terminal")
 	}
 	return err
 }

@@ -18,10 +18,10 @@ import (
 	"shunt/internal/sim"
 )
 
-var byOAuth = loginClaudeCommand{Name: "work", Mode: modeOAuth}
+var byOAuth = familyLoginCommand{Name: "work", Mode: modeOAuth}
 
-// LOG-2, LOG-6: over the browser, without a question. The terms are said once; the last line says where it is and what to
-// do with it; a login of that name is replaced.
+// LOG-2, LOG-6: a login in the browser, without a prompt. The terms are printed once. The last line names the file and the
+// configuration that uses it. A login of that name is replaced.
 func TestLoginOverBrowser(t *testing.T) {
 	atDesk(t, func(d *desk) {
 		for _, account := range []string{"a", "b"} {
@@ -30,14 +30,14 @@ func TestLoginOverBrowser(t *testing.T) {
 			d.stored("work", account)
 			path := filepath.Join(d.home, "store", "work.json")
 			if want := "Stored in " + path + ". For the configuration: [[providers.anthropic.accounts]] with name = \"work\"; " +
-				"without such a list, every account of the store serves.\n"; d.answer.String() != want {
-				d.Errorf("answer %q", d.answer.String())
+				"without such a list, every account of the store serves.\n"; d.stdout.String() != want {
+				d.Errorf("stdout %q", d.stdout.String())
 			}
 		}
 		if n := strings.Count(d.said.String(), "only accounts that you are entitled to use"); n != 2 {
-			d.Errorf("the terms of two logins are said %d times", n)
+			d.Errorf("the terms of two logins are printed %d times", n)
 		}
-		d.says("shunt is an unofficial tool.", "For a browser on another machine")
+		d.says("shunt is an unofficial tool.", "To use a browser on another machine")
 	})
 }
 
@@ -54,7 +54,7 @@ func TestLoginBrowserStays(t *testing.T) {
 	})
 }
 
-// LOG-2: no is an answer, and not a reason to ask in another way.
+// LOG-2: a denied login does not fall back to a pasted code.
 func TestLoginDenied(t *testing.T) {
 	atDesk(t, func(d *desk) {
 		d.login.browse = d.allows("")
@@ -62,7 +62,7 @@ func TestLoginDenied(t *testing.T) {
 	})
 }
 
-// LOG-2: what somebody else sends to the callback does not end the wait.
+// LOG-2: a request with another state does not end the wait for the callback.
 func TestLoginWrongState(t *testing.T) {
 	atDesk(t, func(d *desk) {
 		d.login.browse = func(ctx context.Context, address string) error {
@@ -86,36 +86,36 @@ func TestLoginWrongState(t *testing.T) {
 // LOG-2: if the port, the browser or the wait fails, a person can still paste the code.
 func TestLoginFallsBack(t *testing.T) {
 	for reason, set := range map[string]func(d *desk){
-		"no port of this machine can be opened for the browser's answer: taken": func(d *desk) {
+		"could not open a port for the browser: taken": func(d *desk) {
 			d.login.listen = func() (net.Listener, error) { return nil, errors.New("taken") }
 		},
-		"no browser can be opened: exec: no such program": func(d *desk) { d.login.browse = noBrowser },
+		"could not open a browser: exec: no such program": func(d *desk) { d.login.browse = noBrowser },
 		"the browser did not respond within 5 minutes": func(d *desk) {
 			d.login.browse = func(context.Context, string) error { return nil }
 		},
 	} {
 		atDesk(t, func(d *desk) {
 			set(d)
-			d.login.ask = d.pastes
+			d.login.prompt = d.pastes
 			start := time.Now()
 			d.succeeds(byOAuth)
 			d.stored("work", "a")
-			d.says("That way is closed: " + reason + ". So by hand:")
+			d.says("The login in the browser failed: " + reason + ".")
 			if waited := time.Since(start); strings.Contains(reason, "5 minutes") != (waited == 5*time.Minute) {
 				d.Errorf("%s: after %v", reason, waited)
 			}
 			if d.asked != 1 {
-				d.Errorf("asked %d times", d.asked)
+				d.Errorf("%d prompts", d.asked)
 			}
 		})
 	}
 }
 
-// LOG-3: by hand from the start, in no browser of this machine.
+// LOG-3: --manual opens no browser.
 func TestLoginManual(t *testing.T) {
 	atDesk(t, func(d *desk) {
-		d.login.ask = d.pastes
-		d.succeeds(loginClaudeCommand{Name: "work", Mode: modeOAuth, Manual: true})
+		d.login.prompt = d.pastes
+		d.succeeds(familyLoginCommand{Name: "work", Mode: modeOAuth, Manual: true})
 		d.stored("work", "a")
 		if u, err := url.Parse(d.address()); err != nil || u.Query().Get("redirect_uri") != sim.ManualRedirect {
 			d.Errorf("%s (%v)", u, err)
@@ -123,11 +123,11 @@ func TestLoginManual(t *testing.T) {
 	})
 }
 
-// LOG-3: a person may mispaste, a few times; a program may not.
+// LOG-3: a person may paste a wrong code a few times; a program may not.
 func TestLoginWrongPastes(t *testing.T) {
-	manual := loginClaudeCommand{Name: "work", Mode: modeOAuth, Manual: true}
+	manual := familyLoginCommand{Name: "work", Mode: modeOAuth, Manual: true}
 	pasting := func(d *desk, pastes ...string) {
-		d.login.ask = func(ctx context.Context, prompt string, hidden bool) (string, error) {
+		d.login.prompt = func(ctx context.Context, prompt string, hidden bool) (string, error) {
 			if d.asked < len(pastes) {
 				d.asked++
 				return pastes[d.asked-1], nil
@@ -139,29 +139,29 @@ func TestLoginWrongPastes(t *testing.T) {
 		pasting(d, "", "code-a-1", "code-a-1#another-state", "#x")
 		d.succeeds(manual)
 		d.stored("work", "a")
-		d.says("that is not of the form CODE#STATE", "that code belongs to another login")
+		d.says("this is not a code", "this code belongs to another login")
 		if n := d.provider.Counters("").ByStatus[400]; n != 0 {
 			d.Errorf("the provider refused %d requests", n)
 		}
 	})
 	atDesk(t, func(d *desk) {
 		pasting(d, "1", "2", "3", "4", "5#x")
-		d.fails(manual, "that code belongs to another login")
+		d.fails(manual, "this code belongs to another login")
 		if d.asked != 5 {
-			d.Errorf("asked %d times", d.asked)
+			d.Errorf("%d prompts", d.asked)
 		}
 	})
 	atDesk(t, func(d *desk) {
 		d.login.interactive = false
 		pasting(d, "code-a-1#another-state")
-		d.fails(manual, "that code belongs to another login")
+		d.fails(manual, "this code belongs to another login")
 		if d.asked != 1 {
-			d.Errorf("asked %d times", d.asked)
+			d.Errorf("%d prompts", d.asked)
 		}
 	})
 }
 
-// LOG-3: a provider that does not play along costs the login, and says so.
+// LOG-3: a failed exchange is reported, and nothing is stored.
 func TestLoginExchangeFails(t *testing.T) {
 	reply := func(text string) sim.Fault {
 		return sim.Respond(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
@@ -180,14 +180,14 @@ func TestLoginExchangeFails(t *testing.T) {
 			d.provider.Inject("", tt.fault.On(sim.TokenPath))
 			d.login.browse = d.allows("a")
 			if tt.mode == modeSetupToken {
-				d.login.browse, d.login.ask = noBrowser, d.pastes
+				d.login.browse, d.login.prompt = noBrowser, d.pastes
 			}
-			d.fails(loginClaudeCommand{Name: "work", Mode: tt.mode}, tt.text)
+			d.fails(familyLoginCommand{Name: "work", Mode: tt.mode}, tt.text)
 		})
 	}
 }
 
-// LOG-6: a login that cannot be written is said to be lost.
+// LOG-6: a login that cannot be written is reported as lost.
 func TestLoginNotWritten(t *testing.T) {
 	atDesk(t, func(d *desk) {
 		if err := os.WriteFile(filepath.Join(d.home, "store"), nil, 0o600); err != nil {
@@ -200,16 +200,16 @@ func TestLoginNotWritten(t *testing.T) {
 	})
 }
 
-// LOG-4: a token for a year, by hand; the browser is opened, and is not needed.
+// LOG-4: a setup token by a pasted code. A browser is opened but is not needed.
 func TestLoginSetupToken(t *testing.T) {
-	for _, k := range []loginClaudeCommand{{Name: "ci", Mode: modeSetupToken}, {Name: "ci", LongLived: true}} {
+	for _, k := range []familyLoginCommand{{Name: "ci", Mode: modeSetupToken}, {Name: "ci", LongLived: true}} {
 		atDesk(t, func(d *desk) {
 			opened := ""
 			d.login.browse = func(ctx context.Context, address string) error {
 				opened = address
 				return noBrowser(ctx, address)
 			}
-			d.login.ask = func(ctx context.Context, prompt string, hidden bool) (string, error) {
+			d.login.prompt = func(ctx context.Context, prompt string, hidden bool) (string, error) {
 				synctest.Wait() // for the browser
 				return d.pastes(ctx, prompt, hidden)
 			}
@@ -232,9 +232,9 @@ func TestLoginSetupToken(t *testing.T) {
 	}
 }
 
-// LOG-1: whoever interrupts gets nothing stored, wherever the login is.
+// LOG-1: nothing is stored after an interrupt at any point.
 func TestLoginInterrupted(t *testing.T) {
-	interrupted := func(d *desk, k loginClaudeCommand, ctx context.Context) {
+	interrupted := func(d *desk, k familyLoginCommand, ctx context.Context) {
 		if err := d.login.run(ctx, &k); !errors.Is(err, context.Canceled) {
 			d.Error(err)
 		}
@@ -249,7 +249,7 @@ func TestLoginInterrupted(t *testing.T) {
 	})
 	atDesk(t, func(d *desk) {
 		ctx, cancel := context.WithCancel(d.Context())
-		d.login.ask = func(ctx context.Context, _ string, _ bool) (string, error) { cancel(); return "", ctx.Err() }
-		interrupted(d, loginClaudeCommand{Name: "work"}, ctx)
+		d.login.prompt = func(ctx context.Context, _ string, _ bool) (string, error) { cancel(); return "", ctx.Err() }
+		interrupted(d, familyLoginCommand{Name: "work"}, ctx)
 	})
 }

@@ -14,19 +14,20 @@ import (
 	"testing/synctest"
 
 	"shunt/internal/account"
+	"shunt/internal/family/claude"
 	"shunt/internal/oauth"
 	"shunt/internal/sim"
 )
 
-// desk is where a login happens in a test: a simulated provider, a store, a browser and a person, in a synctest bubble that
-// also proves that no goroutine is left. Whatever a login says is searched for secrets.
+// desk is the environment of a login in a test: a simulated provider, a store, a browser and a person, in a synctest bubble
+// that also checks for leaked goroutines. All output of a login is searched for secrets.
 type desk struct {
 	*testing.T
 	provider *sim.Provider
 	login    *login
 	browser  *http.Client
 	callback *sim.PipeListener
-	answer   bytes.Buffer
+	stdout   bytes.Buffer
 	said     bytes.Buffer
 	asked    int
 	home     string
@@ -46,14 +47,15 @@ func atDesk(t *testing.T, test func(d *desk)) {
 			return l.Dial(ctx, network, address)
 		}}
 		d.browser = &http.Client{Transport: transport}
-		vendor := claude().Vendor
+		vendor := claude.Family.Vendor
 		vendor.AuthorizeURL, vendor.TokenURL = "http://provider.test"+sim.AuthorizePath, "http://provider.test"+sim.TokenPath
 		d.login = &login{
-			store: account.OpenStore(filepath.Join(home, "store"), claude().Credentials), client: oauth.NewClient(vendor, transport),
+			family: &claude.Family,
+			store:  account.OpenStore(filepath.Join(home, "store"), claude.Family.Credentials), client: oauth.NewClient(vendor, transport),
 			getenv: func(name string) string { return map[string]string{"HOME": home}[name] },
-			answer: &d.answer, say: &d.said, interactive: true,
-			ask:    func(context.Context, string, bool) (string, error) { d.Error("somebody was asked"); return "", io.EOF },
-			browse: func(context.Context, string) error { d.Error("a browser was opened"); return nil },
+			stdout: &d.stdout, stderr: &d.said, interactive: true,
+			prompt: func(context.Context, string, bool) (string, error) { d.Error("unexpected prompt"); return "", io.EOF },
+			browse: func(context.Context, string) error { d.Error("unexpected browser"); return nil },
 			listen: func() (net.Listener, error) {
 				d.callback = sim.Listen("127.0.0.1:54321")
 				return d.callback, nil
@@ -64,16 +66,16 @@ func atDesk(t *testing.T, test func(d *desk)) {
 			t.Error(err)
 		}
 		for _, secret := range []string{"sk-ant-", "code-a-", "code-b-"} {
-			if text := d.answer.String() + d.said.String(); strings.Contains(text, secret) {
+			if text := d.stdout.String() + d.said.String(); strings.Contains(text, secret) {
 				t.Errorf("LOG-6: %s is shown:\n%s", secret, text)
 			}
 		}
 	})
 }
 
-// run runs a login. An error is also a part of what is said.
-func (d *desk) run(k loginClaudeCommand) error {
-	d.answer.Reset()
+// run runs a login. An error is also part of the output.
+func (d *desk) run(k familyLoginCommand) error {
+	d.stdout.Reset()
 	err := d.login.run(d.Context(), &k)
 	if err != nil {
 		d.said.WriteString(err.Error())
@@ -81,7 +83,7 @@ func (d *desk) run(k loginClaudeCommand) error {
 	return err
 }
 
-func (d *desk) succeeds(k loginClaudeCommand) {
+func (d *desk) succeeds(k familyLoginCommand) {
 	d.Helper()
 	if err := d.run(k); err != nil {
 		d.Errorf("%v\n%s", err, d.said.String())
@@ -89,14 +91,14 @@ func (d *desk) succeeds(k loginClaudeCommand) {
 }
 
 // fails wants an error with the text, and nothing stored.
-func (d *desk) fails(k loginClaudeCommand, text string) {
+func (d *desk) fails(k familyLoginCommand, text string) {
 	d.Helper()
 	err := d.run(k)
 	if err == nil || !strings.Contains(err.Error(), text) {
 		d.Errorf("err = %v, want %q", err, text)
 	}
-	if d.answer.Len() > 0 {
-		d.Errorf("an answer: %s", d.answer.String())
+	if d.stdout.Len() > 0 {
+		d.Errorf("stdout: %s", d.stdout.String())
 	}
 	if entries, err := d.login.store.Entries(d.Context()); err != nil || len(entries) > 0 {
 		d.Errorf("stored: %v (%v)", entries, err)
@@ -107,7 +109,7 @@ func (d *desk) says(parts ...string) {
 	d.Helper()
 	for _, part := range parts {
 		if !strings.Contains(d.said.String(), part) {
-			d.Errorf("%q is not said:\n%s", part, d.said.String())
+			d.Errorf("the output lacks %q:\n%s", part, d.said.String())
 		}
 	}
 }
@@ -121,7 +123,7 @@ func (d *desk) stored(name, account string) {
 	}
 }
 
-// allows is a browser in which a person allows the login as the account; without one they deny it.
+// allows is a browser in which a person allows the login as the account, or denies it without an account.
 func (d *desk) allows(account string) func(context.Context, string) error {
 	return func(ctx context.Context, address string) error {
 		_, err := sim.Browser{Account: account, Client: d.browser}.Authorize(ctx, address)
@@ -131,7 +133,7 @@ func (d *desk) allows(account string) func(context.Context, string) error {
 
 func noBrowser(context.Context, string) error { return errors.New("exec: no such program") }
 
-// pastes is a person who opens the address that was said last, allows the login as account a, and pastes the code.
+// pastes is a person who opens the address that was printed last, allows the login as account a, and pastes the code.
 func (d *desk) pastes(_ context.Context, _ string, hidden bool) (string, error) {
 	d.asked++
 	if !hidden {
@@ -140,38 +142,38 @@ func (d *desk) pastes(_ context.Context, _ string, hidden bool) (string, error) 
 	return sim.Browser{Account: "a", Client: d.browser}.Authorize(d.Context(), d.address())
 }
 
-// address is what the person was last told to open.
+// address returns the address that the output named last.
 func (d *desk) address() string {
 	text := d.said.String()
 	text = text[strings.LastIndex(text, "http://provider.test"):]
 	return strings.Fields(text)[0]
 }
 
-// LOG-1: how the way to log in is found.
+// LOG-1: how the mode is chosen.
 func TestLoginModes(t *testing.T) {
 	for _, tt := range []struct {
-		command  loginClaudeCommand
+		command  familyLoginCommand
 		terminal bool
 		choices  []string
 		want     string // empty: an error
 	}{
-		{loginClaudeCommand{Mode: modeImport}, true, nil, modeImport},
-		{loginClaudeCommand{Mode: modeOAuth}, false, nil, modeOAuth},
-		{loginClaudeCommand{LongLived: true}, false, nil, modeSetupToken},
-		{loginClaudeCommand{Manual: true}, true, nil, modeOAuth},
-		{loginClaudeCommand{Manual: true}, false, nil, ""},
-		{loginClaudeCommand{}, false, nil, modeImport},
-		{loginClaudeCommand{}, true, []string{""}, modeOAuth},
-		{loginClaudeCommand{}, true, []string{" 1 "}, modeOAuth},
-		{loginClaudeCommand{}, true, []string{"2"}, modeImport},
-		{loginClaudeCommand{}, true, []string{"what?", "3"}, modeSetupToken},
-		{loginClaudeCommand{}, true, []string{"import"}, modeImport},
-		{loginClaudeCommand{}, true, nil, ""},
+		{familyLoginCommand{Mode: modeImport}, true, nil, modeImport},
+		{familyLoginCommand{Mode: modeOAuth}, false, nil, modeOAuth},
+		{familyLoginCommand{LongLived: true}, false, nil, modeSetupToken},
+		{familyLoginCommand{Manual: true}, true, nil, modeOAuth},
+		{familyLoginCommand{Manual: true}, false, nil, ""},
+		{familyLoginCommand{}, false, nil, modeImport},
+		{familyLoginCommand{}, true, []string{""}, modeOAuth},
+		{familyLoginCommand{}, true, []string{" 1 "}, modeOAuth},
+		{familyLoginCommand{}, true, []string{"2"}, modeImport},
+		{familyLoginCommand{}, true, []string{"what?", "3"}, modeSetupToken},
+		{familyLoginCommand{}, true, []string{"import"}, modeImport},
+		{familyLoginCommand{}, true, nil, ""},
 	} {
 		atDesk(t, func(d *desk) {
 			choices := tt.choices
 			d.login.interactive = tt.terminal
-			d.login.ask = func(_ context.Context, _ string, hidden bool) (string, error) {
+			d.login.prompt = func(_ context.Context, _ string, hidden bool) (string, error) {
 				if len(choices) == 0 || hidden {
 					return "", io.EOF
 				}
@@ -179,8 +181,8 @@ func TestLoginModes(t *testing.T) {
 				choices = choices[1:]
 				return choice, nil
 			}
-			if tt.terminal && tt.choices == nil && tt.command != (loginClaudeCommand{}) {
-				d.login.ask = nil
+			if tt.terminal && tt.choices == nil && tt.command != (familyLoginCommand{}) {
+				d.login.prompt = nil
 			}
 			mode, err := d.login.mode(d.Context(), &tt.command)
 			if mode != tt.want || (err == nil) != (tt.want != "") || len(choices) > 0 {
@@ -190,9 +192,9 @@ func TestLoginModes(t *testing.T) {
 	}
 }
 
-// LOG-5: a copy of Claude Code's login is announced for what it is; what is missing is said, and what else there is to do.
+// LOG-5: an import names its files, explains that the login is shared, and reports what is missing and what to do instead.
 func TestLoginImport(t *testing.T) {
-	command := loginClaudeCommand{Name: "work", Mode: modeImport}
+	command := familyLoginCommand{Name: "work", Mode: modeImport}
 	atDesk(t, func(d *desk) {
 		d.fails(command, "import: there is no file "+d.home+"/.claude/.credentials.json\nLog in with Claude Code first, or use --mode oauth")
 		write := func(name string, text []byte) {
@@ -205,22 +207,22 @@ func TestLoginImport(t *testing.T) {
 		write(".claude.json", []byte(`{"oauthAccount":{"accountUuid":"`+d.provider.UUID("a")+`"}}`))
 		d.succeeds(command)
 		d.stored("work", "a")
-		d.says("Copying the login in "+d.home+"/.claude/.credentials.json; "+d.home+"/.claude.json says whose it is.", "have one login now")
+		d.says("Copying the login in "+d.home+"/.claude/.credentials.json; "+d.home+"/.claude.json names its account.", "share one login")
 	})
 }
 
-// ID-3: who meant to add a second account and got the first again is told.
+// ID-3: a warning if a second name belongs to the same account.
 func TestLoginAlias(t *testing.T) {
 	atDesk(t, func(d *desk) {
 		for _, login := range [][2]string{{"work", "a"}, {"other", "b"}, {"other", "b"}} {
 			d.login.browse = d.allows(login[1])
-			d.succeeds(loginClaudeCommand{Name: login[0], Mode: modeOAuth})
+			d.succeeds(familyLoginCommand{Name: login[0], Mode: modeOAuth})
 		}
 		if strings.Contains(d.said.String(), "the same account") {
 			d.Error(d.said.String())
 		}
 		d.login.browse = d.allows("a")
-		d.succeeds(loginClaudeCommand{Name: "spare", Mode: modeOAuth})
+		d.succeeds(familyLoginCommand{Name: "spare", Mode: modeOAuth})
 		d.says("Note: work and spare are the same account and count as one. Was the browser still logged in to work?")
 	})
 }

@@ -43,7 +43,7 @@ func (f *Family) Classify(r Response) Class {
 	switch {
 	case front && isPage(body):
 		return Challenged
-	case r.Status == http.StatusForbidden && ok && f.RefusesCredential(failure):
+	case r.Status == http.StatusForbidden && ok && f.RefusesCredential != nil && f.RefusesCredential(failure):
 		return CredentialRefused
 	case class == Unauthorized && ok && failure.Kind != dialect.Authentication:
 		return RequestUnauthorized

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -25,18 +24,17 @@ import (
 // Family is the family of Acme accounts.
 var Family = family.Family{
 	Name:  "acme",                   // in the state file, in the log; the store is ~/.shunt/accounts/acme
+	Title: "Acme",                   // for people
 	Kind:  "anthropic",              // kind of its providers
 	Auth:  "acme_oauth",             // auth = "acme_oauth" makes a provider a pool of such accounts
 	Hosts: []string{"acme.example"}, // a token goes nowhere else
 
 	Dialect: messages.Dialect{},
-	Windows: quota.NewTable(quota.Window{Name: "1d", Field: "1d", Title: "daily window", Length: 24 * time.Hour}),
-	ScopeOf: func(string) quota.Scope { return "" }, // no model has a window of its own
-	Quota:   readQuota,
+	Windows: windows,
+	Quota:   family.QuotaHeaders{Utilization: "acme-quota-*-used", Reset: "acme-quota-*-reset"}.Reader(windows),
 
 	Rules:             family.Standard.With(family.Overloaded, overloaded),
 	RefusesCredential: func(e dialect.Error) bool { return e.Kind == dialect.Permission && e.Message == "account closed" },
-	BindsReasoning:    func(string) bool { return false },
 
 	Vendor: oauth.Vendor{
 		AuthorizeURL:   "https://acme.example/authorize",
@@ -44,29 +42,20 @@ var Family = family.Family{
 		ManualRedirect: "https://acme.example/code",
 		ClientID:       "shunt",
 		Scope:          "inference",
-		SplitCode: func(pasted string) (code, state string, ok bool) {
-			return strings.Cut(strings.TrimSpace(pasted), "#")
-		},
-		Encode: oauth.JSON,
-		Owner:  func(map[string]json.RawMessage) oauth.Owner { return oauth.Owner{} }, // Acme does not say
 	},
 	Credentials: credentials{},
-	FindOrigin: func(func(string) string) (family.Origin, error) {
-		return family.Origin{}, errors.New("Acme has no program to copy a login from")
-	},
 }
+
+// windows are those that Acme reports (QUO-1). Field replaces * in the names of the headers.
+var windows = quota.NewTable(
+	quota.Window{Name: "1h", Field: "hour", Title: "hourly window", Length: time.Hour},
+	quota.Window{Name: "1d", Field: "day", Title: "daily window", Length: 24 * time.Hour},
+)
 
 // overloaded cools an account down for longer than elsewhere: Acme recovers slowly.
 var overloaded = family.Rule{
 	Event: pool.Overloaded, Cooldown: family.Fixed(20 * time.Second),
 	Then: family.NextAccount, Fault: true, Messages: true,
-}
-
-// readQuota reads the only window that Acme reports (QUO-1).
-func readQuota(h http.Header) (s quota.Signal) {
-	used, err := strconv.ParseFloat(h.Get("Acme-Quota-Used"), 64)
-	s.Windows[0] = quota.WindowSignal{Utilization: used, HasUtilization: err == nil && used >= 0}
-	return s
 }
 
 // credentials is the format of an Acme credentials file (ACC-1).
@@ -122,8 +111,8 @@ func set(text []byte, member string, value []byte) []byte {
 
 // A family that consists of a value alone classifies responses, reads quota and rewrites a login (ACC-1).
 func TestExample(t *testing.T) {
-	h := http.Header{"Acme-Quota-Used": {"0.5"}}
-	if got := Family.Quota(h).Windows[0]; got.Utilization != 0.5 || !got.HasUtilization {
+	h := http.Header{"Acme-Quota-Hour-Used": {"0.5"}, "Acme-Quota-Day-Reset": {"1800000000"}}
+	if got := Family.Quota(h).Windows; got[0].Utilization != 0.5 || !got[0].HasUtilization || got[1].Reset.Unix() != 1_800_000_000 {
 		t.Errorf("quota: %+v", got)
 	}
 	closed := Family.Dialect.(dialect.Inbound).AppendError(nil, dialect.Permission, "account closed", "")

@@ -13,43 +13,80 @@ import (
 	"shunt/internal/quota"
 )
 
-// Family is a kind of account.
+// Family is a kind of account. The zero value of an optional field stands for what its comment says.
 type Family struct {
-	// Name names the family in identities, in the state file, in the account store and in `shunt login NAME`.
+	// Name names the family in identities, in the state file, in the account store and in `shunt login NAME`: a-z and 0-9.
 	Name string
+	// Title is the name for people, as in "a Claude account".
+	Title string
 	// Kind is the value of kind in the configuration of its providers.
 	Kind string
 	// Auth is the value of auth in the configuration that makes a provider a pool of such accounts.
 	Auth string
-	// Hosts are the domains that may receive a token of such an account, with their subdomains (CFG-41).
+	// Provider is what a configuration usually calls the provider. Optional: Name.
+	Provider string
+	// Hosts are the domains that may receive a token of such an account, with their subdomains, in lower case (CFG-41).
 	Hosts []string
 
 	// Dialect is what the provider speaks.
 	Dialect dialect.Outbound
-	// HeaderItems are what a request with a token must have in its header (WIRE-1).
+	// HeaderItems are what a request with a token must have in its header (WIRE-1). Optional: nothing but the token.
 	HeaderItems []HeaderItem
 
-	// Windows are the quota windows that the provider reports.
+	// Windows are the quota windows that the provider reports. Optional: none.
 	Windows *quota.Table
-	// ScopeOf returns the scope of requests for an upstream model (SEL-4).
+	// ScopeOf returns the scope of requests for an upstream model (SEL-4). Optional: no model has windows of its own. See
+	// [Family.Scope].
 	ScopeOf func(model string) quota.Scope
-	// Quota returns what the header of a response reports about the account's quota (QUO-1).
+	// Quota returns what the header of a response reports about the account's quota (QUO-1). [QuotaHeaders.Reader] returns
+	// such a function. Optional: nothing. See [Family.ReadQuota].
 	Quota func(h http.Header) quota.Signal
-	// Usage is where the provider reports the quota of an account on request; nil: nowhere (QUO-20).
+	// Usage is where the provider reports the quota of an account on request (QUO-20). Optional: nowhere.
 	Usage *Usage
 
-	// Rules are what the responses of each class lead to (5-failover).
+	// Rules are what the responses of each class lead to (5-failover): [Standard], or that with other rules.
 	Rules Rules
-	// RefusesCredential reports whether the error of a 403 rejects the credential rather than the request.
+	// RefusesCredential reports whether the error of a 403 rejects the credential rather than the request. Optional: a 403 is
+	// about the request.
 	RefusesCredential func(dialect.Error) bool
 	// BindsReasoning reports whether a model reads the reasoning of earlier turns only on the account that wrote it (SEL-31).
+	// Optional: no model. See [Family.LosesReasoning].
 	BindsReasoning func(model string) bool
 
-	// Vendor is the authorization server where a person logs in.
+	// Vendor is the authorization server where a person logs in. Without an AuthorizeURL, nobody can log in through shunt;
+	// without a SetupLifetime, there are no setup tokens.
 	Vendor oauth.Vendor
 	// Credentials is the format of the credentials files (ACC-1).
 	Credentials oauth.Format
-	// FindOrigin returns where the provider's own program keeps its login on this machine. The files need not exist (LOG-5).
+	// Program is the provider's own program, whose login can be copied (LOG-5). Optional: no login can be copied.
+	Program *Program
+}
+
+// Scope returns the scope of requests for an upstream model (SEL-4).
+func (f *Family) Scope(model string) quota.Scope {
+	if f.ScopeOf == nil {
+		return ""
+	}
+	return f.ScopeOf(model)
+}
+
+// ReadQuota returns what the header of a response reports about the account's quota (QUO-1).
+func (f *Family) ReadQuota(h http.Header) quota.Signal {
+	if f.Quota == nil {
+		return quota.Signal{}
+	}
+	return f.Quota(h)
+}
+
+// LosesReasoning reports whether a model loses the reasoning of earlier turns on another account (SEL-31).
+func (f *Family) LosesReasoning(model string) bool {
+	return f.BindsReasoning != nil && f.BindsReasoning(model)
+}
+
+// Program is a program of the provider that keeps a login on this machine.
+type Program struct {
+	Name string // for people
+	// FindOrigin returns where the program keeps its login. The files need not exist (LOG-5).
 	FindOrigin func(getenv func(string) string) (Origin, error)
 }
 
@@ -67,8 +104,10 @@ type HeaderItem struct{ Name, Item string }
 type Usage struct {
 	Path   string      // below the provider's base URL
 	Header http.Header // of the request, besides its token
+	Scope  string      // the scope that a login needs for it, for people; may be empty
 	// Parse reads the response's body (QUO-22).
 	Parse func(body []byte) (quota.Usage, error)
-	// Append appends the body of such a response, for clients that poll shunt as they would the provider (USE-2).
+	// Append appends the body of such a response, for clients that poll shunt as they would the provider (USE-2). Optional:
+	// shunt has no such endpoint.
 	Append func(dst []byte, u quota.Usage) []byte
 }

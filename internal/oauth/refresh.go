@@ -73,7 +73,7 @@ func NewClient(v Vendor, transport http.RoundTripper) *Client {
 	if transport == nil {
 		transport = newTransport(strings.HasPrefix(v.TokenURL, "http:"))
 	}
-	return &Client{v, http.Client{
+	return &Client{v.withDefaults(), http.Client{
 		Transport: transport,
 		// A redirect would send the refresh token to another server (TOK-7c).
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

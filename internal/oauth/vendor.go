@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"shunt/internal/hosts"
@@ -23,20 +24,41 @@ type Vendor struct {
 	ClientID        string
 	Scope           string
 	SetupScope      string        // of a setup token (LOG-4)
-	SetupLifetime   time.Duration // of a setup token (LOG-4)
+	SetupLifetime   time.Duration // of a setup token (LOG-4); 0: the vendor issues none
 
 	// AuthorizeQuery holds what AuthorizeURL needs besides the parameters of OAuth 2 with PKCE.
 	AuthorizeQuery map[string]string
 
-	// SplitCode splits what ManualRedirect gives a person to paste into the code and the state (LOG-3).
+	// SplitCode splits what ManualRedirect gives a person to paste into the code and the state (LOG-3). Nil: the form is
+	// CODE#STATE.
 	SplitCode func(pasted string) (code, state string, ok bool)
 
 	// Encode returns the body of a request to the token endpoint, and its media type. The fields have the names of OAuth 2:
-	// those of a refresh (TOK-3) or, with the grant type "authorization_code", of an exchange (LOG-3, LOG-4).
+	// those of a refresh (TOK-3) or, with the grant type "authorization_code", of an exchange (LOG-3, LOG-4). Nil: [JSON].
 	Encode func(fields map[string]any) (body []byte, mediaType string, err error)
 
 	// Owner returns the account in a response of the token endpoint. The fields that the response does not have are empty.
+	// Nil: no response names the account.
 	Owner func(response map[string]json.RawMessage) Owner
+}
+
+// withDefaults returns the vendor with all of its functions.
+func (v Vendor) withDefaults() Vendor {
+	if v.SplitCode == nil {
+		v.SplitCode = splitAtHash
+	}
+	if v.Encode == nil {
+		v.Encode = JSON
+	}
+	if v.Owner == nil {
+		v.Owner = func(map[string]json.RawMessage) Owner { return Owner{} }
+	}
+	return v
+}
+
+func splitAtHash(pasted string) (code, state string, ok bool) {
+	code, state, _ = strings.Cut(strings.TrimSpace(pasted), "#")
+	return code, state, code != "" && state != ""
 }
 
 // JSON is a [Vendor.Encode] for fields in a JSON object.

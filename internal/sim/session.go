@@ -216,5 +216,5 @@ func (b *timedBody) Read(p []byte) (int, error) {
 
 // limited reports whether the error is a quota rejection, which Claude Code shows as a limit and does not retry.
 func (e *APIError) limited() bool {
-	return e.Status == http.StatusTooManyRequests && messages.ParseRateLimit(e.Header).Status == rejected
+	return e.Status == http.StatusTooManyRequests && e.Header.Get(messages.StatusHeader) == rejected
 }

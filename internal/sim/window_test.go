@@ -11,6 +11,7 @@ import (
 
 	"shunt/internal/clock"
 	"shunt/internal/dialect/messages"
+	"shunt/internal/family/claude"
 	"shunt/internal/sim"
 )
 
@@ -24,7 +25,12 @@ func statuses(r messages.RateLimit) string {
 
 func (r *rig) wantLimits(got reply, want string) {
 	r.Helper()
-	if s := statuses(messages.ParseRateLimit(got.Header)); s != want {
+	reported := claude.Family.Quota(got.Header)
+	s := reported.Status
+	for _, w := range reported.Windows {
+		s += " " + w.Status
+	}
+	if s != want {
 		r.Errorf("statuses %q, want %q", s, want)
 	}
 }
@@ -35,11 +41,11 @@ func TestWindowFills(t *testing.T) {
 	bubble(t, config, func(r *rig) {
 		first := r.do("a", sim.MessagesPath, plainBody)
 		first.want(r, 200)
-		used := messages.ParseRateLimit(first.Header).Windows[messages.FiveHour]
+		used := claude.Family.Quota(first.Header).Windows[claude.FiveHour]
 		if used.Utilization <= 0.75 || used.Utilization > 0.9 || !used.HasUtilization {
 			r.Errorf("utilization %v after one response", used)
 		}
-		if got := time.Until(time.Unix(used.Reset, 0)); got != time.Hour {
+		if got := time.Until(used.Reset); got != time.Hour {
 			r.Errorf("resets in %v", got)
 		}
 		var response struct{ Usage sim.Tokens }
@@ -70,8 +76,8 @@ func TestWindowFills(t *testing.T) {
 		reset := r.do("a", sim.MessagesPath, plainBody)
 		reset.want(r, 200)
 		r.wantLimits(reset, "allowed allowed allowed allowed")
-		next := messages.ParseRateLimit(reset.Header).Windows[messages.FiveHour]
-		if got := time.Until(time.Unix(next.Reset, 0)); got != 5*time.Hour {
+		next := claude.Family.Quota(reset.Header).Windows[claude.FiveHour]
+		if got := time.Until(next.Reset); got != 5*time.Hour {
 			r.Errorf("the next reset is in %v", got)
 		}
 		time.Sleep(23 * time.Hour)

@@ -93,7 +93,7 @@ func (x *exchange) sendOnce(a *attempt) reply {
 		return reply{class: class, failure: failure, cause: cause(err)}
 	}
 
-	signal := x.family.Quota(response.Header)
+	signal := x.family.ReadQuota(response.Header)
 	if !x.counting {
 		x.scheduler.Observe(a.Key, pool.Outcome{Sent: a.sent, Scope: x.scope, Signal: signal})
 	}

@@ -45,7 +45,7 @@ func (x *exchange) coolDown(a *attempt, r reply) {
 		h = r.kept.header
 	}
 	if r.class.IsQuota() {
-		outcome.Signal = x.family.Quota(h) // names the windows; it was recorded when it came
+		outcome.Signal = x.family.ReadQuota(h) // names the windows; it was recorded when it came
 	}
 	outcome.Cooldown = rule.Cooldown.For(h, x.clock.Now())
 	x.selection.Observe(a.Candidate, outcome)

@@ -72,7 +72,7 @@ func (k *kept) recovery(now time.Time) (wait time.Duration, known bool) {
 	if after, ok := wire.RetryAfter(k.header, now); ok {
 		return after, true
 	}
-	signal := k.family.Quota(k.header)
+	signal := k.family.ReadQuota(k.header)
 	rejected := signal.Rejected()
 	for w := range signal.Windows {
 		if reset := signal.Windows[w].Reset; rejected.Has(w) && !reset.IsZero() {

@@ -47,7 +47,7 @@ func (p *Pool) modelsOf(ctx context.Context, c pool.Candidate, a *account.Accoun
 	sent := p.clock.Now()
 	models, header, err := p.transport.models(ctx, p.family.Dialect, p.base, h)
 	if header != nil {
-		p.scheduler.Observe(c.Key, pool.Outcome{Sent: sent, Signal: p.family.Quota(header)})
+		p.scheduler.Observe(c.Key, pool.Outcome{Sent: sent, Signal: p.family.ReadQuota(header)})
 	}
 	return models, err
 }

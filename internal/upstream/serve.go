@@ -41,7 +41,7 @@ type exchange struct {
 // Serve tries accounts in the scheduler's order until one serves the request.
 func (p *Pool) Serve(w http.ResponseWriter, r *Request) Outcome {
 	x := &exchange{
-		Pool: p, w: w, r: r, model: r.Model, scope: p.family.ScopeOf(r.Model), toolScope: p.toolScope(&r.Scan), counting: r.CountsTokens,
+		Pool: p, w: w, r: r, model: r.Model, scope: p.family.Scope(r.Model), toolScope: p.toolScope(&r.Scan), counting: r.CountsTokens,
 	}
 	x.selection = p.scheduler.Begin(pool.Criteria{Session: r.Session, Scope: x.scope, ToolScope: x.toolScope})
 	defer x.selection.Release()
@@ -69,7 +69,7 @@ func (p *Pool) Serve(w http.ResponseWriter, r *Request) Outcome {
 // toolScope returns the scope that a tool of the request may use, if any (SEL-4b).
 func (p *Pool) toolScope(r *dialect.Request) quota.Scope {
 	for _, model := range r.ToolModels {
-		if scope := p.family.ScopeOf(model); scope != "" {
+		if scope := p.family.Scope(model); scope != "" {
 			return scope
 		}
 	}

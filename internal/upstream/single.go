@@ -106,7 +106,7 @@ func (s *Single) sendOnce(r *Request, c call) (*http1.Response, error) {
 	response, err := s.send(r, c)
 	r.noteResponse(response, err)
 	if err == nil && !r.gone() {
-		class := s.family.ClassifyStatus(family.Response{Status: response.Status, Quota: s.family.Quota(response.Header)})
+		class := s.family.ClassifyStatus(family.Response{Status: response.Status, Quota: s.family.ReadQuota(response.Header)})
 		r.noteClass(class.String(), !r.chained || severityOf(response.Status) == final)
 	}
 	return response, err

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/textproto"
 	"strconv"
-	"strings"
 )
 
 // Window is one of the quota windows that the provider reports.
@@ -24,24 +23,21 @@ const Windows = 3
 type RateLimit struct {
 	Windows [Windows]WindowLimit
 	Status  string // of the account as a whole; "" = absent
-	Reset   int64  // likewise, in Unix seconds, at most the end of the year 9999; 0 = absent
+	Reset   int64  // likewise, in Unix seconds; 0 = absent
 }
 
 // WindowLimit is one window's part. Each field stands alone (QUO-2).
 type WindowLimit struct {
 	Utilization    float64 // fraction, finite, at least 0; may exceed 1
 	HasUtilization bool
-	Reset          int64  // Unix seconds, at most the end of the year 9999; 0 = absent
+	Reset          int64  // Unix seconds; 0 = absent
 	Status         string // "" = absent
 }
 
-// lastReset is the end of the year 9999: further resets are cut to it, so that no arithmetic on times overflows.
-const lastReset = 253402300799
+// StatusHeader is the name of the header with the status of the account as a whole.
+const StatusHeader = "Anthropic-Ratelimit-Unified-Status"
 
-const (
-	statusHeader = "Anthropic-Ratelimit-Unified-Status"
-	resetHeader  = "Anthropic-Ratelimit-Unified-Reset"
-)
+const resetHeader = "Anthropic-Ratelimit-Unified-Reset"
 
 type windowHeaders struct{ utilization, reset, status string }
 
@@ -56,18 +52,6 @@ func headersNamed(window string) windowHeaders {
 	return windowHeaders{prefix + "Utilization", prefix + "Reset", prefix + "Status"}
 }
 
-// ParseRateLimit reads the quota headers. A field that is absent or malformed stays absent (QUO-2).
-func ParseRateLimit(h http.Header) RateLimit {
-	r := RateLimit{Status: field(h, statusHeader), Reset: seconds(field(h, resetHeader))}
-	for w, names := range headersOf {
-		limit := &r.Windows[w]
-		limit.Utilization, limit.HasUtilization = nonNegative(field(h, names.utilization))
-		limit.Reset = seconds(field(h, names.reset))
-		limit.Status = field(h, names.status)
-	}
-	return r
-}
-
 // WriteTo sets the headers of the fields that are present.
 func (r RateLimit) WriteTo(h http.Header) {
 	set := func(name, value string) {
@@ -80,7 +64,7 @@ func (r RateLimit) WriteTo(h http.Header) {
 			h.Set(name, strconv.FormatInt(reset, 10))
 		}
 	}
-	set(statusHeader, r.Status)
+	set(StatusHeader, r.Status)
 	setReset(resetHeader, r.Reset)
 	for w, names := range headersOf {
 		limit := r.Windows[w]
@@ -90,31 +74,4 @@ func (r RateLimit) WriteTo(h http.Header) {
 		setReset(names.reset, limit.Reset)
 		set(names.status, limit.Status)
 	}
-}
-
-// field is the first line of a header, whose name is in its canonical form.
-func field(h http.Header, name string) string {
-	lines := h[name]
-	if len(lines) == 0 {
-		return ""
-	}
-	return strings.TrimSpace(lines[0])
-}
-
-// seconds reads a time in Unix seconds; 0 if it is absent or malformed.
-func seconds(s string) int64 {
-	v, _ := nonNegative(s)
-	return int64(min(v, lastReset))
-}
-
-// nonNegative reads a finite decimal number of at least 0; a negative zero is 0.
-func nonNegative(s string) (float64, bool) {
-	if s == "" || strings.Trim(s, "0123456789.eE+-") != "" {
-		return 0, false
-	}
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil || v < 0 {
-		return 0, false
-	}
-	return v + 0, true
 }

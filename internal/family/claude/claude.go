@@ -5,30 +5,31 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"shunt/internal/dialect"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/family"
-	"shunt/internal/quota"
 )
 
 // Family is the family of Claude accounts (8-families).
 var Family = family.Family{
-	Name:  "claude",
-	Kind:  "anthropic",
-	Auth:  "claude_oauth",
-	Hosts: []string{"anthropic.com"},
+	Name:     "claude",
+	Title:    "Claude",
+	Kind:     "anthropic",
+	Auth:     "claude_oauth",
+	Provider: "anthropic",
+	Hosts:    []string{"anthropic.com"},
 
 	Dialect:     messages.Dialect{},
 	HeaderItems: []family.HeaderItem{{Name: "Anthropic-Beta", Item: oauthBeta}},
 
 	Windows: windows,
 	ScopeOf: scopeOf,
-	Quota:   readQuota,
+	Quota:   quotaHeaders.Reader(windows),
 	Usage: &family.Usage{
 		Path:   "api/oauth/usage",
 		Header: http.Header{"Anthropic-Beta": {oauthBeta}, "Anthropic-Version": {"2023-06-01"}},
+		Scope:  "user:profile",
 		Parse:  parseUsage,
 		Append: appendUsage,
 	},
@@ -39,37 +40,11 @@ var Family = family.Family{
 
 	Vendor:      vendor,
 	Credentials: credentials{},
-	FindOrigin:  findOrigin,
+	Program:     &family.Program{Name: "Claude Code", FindOrigin: findOrigin},
 }
 
 // oauthBeta is what the provider requires of a request with an OAuth token (WIRE-1).
 const oauthBeta = "oauth-2025-04-20"
-
-// readQuota reads the quota headers (QUO-1).
-func readQuota(h http.Header) quota.Signal {
-	limits := messages.ParseRateLimit(h)
-	s := quota.Signal{Status: limits.Status, Reset: unixTime(limits.Reset)}
-	for from, to := range reported {
-		w := limits.Windows[from]
-		s.Windows[to] = quota.WindowSignal{
-			Utilization: w.Utilization, HasUtilization: w.HasUtilization, Reset: unixTime(w.Reset), Status: w.Status,
-		}
-	}
-	return s
-}
-
-// unixTime returns the time of Unix seconds; 0 is absent.
-func unixTime(seconds int64) time.Time {
-	if seconds == 0 {
-		return time.Time{}
-	}
-	return time.Unix(seconds, 0)
-}
-
-// reported are the windows by their indexes in the header.
-var reported = [messages.Windows]int{
-	messages.FiveHour: FiveHour, messages.SevenDay: SevenDay, messages.Fable: Fable,
-}
 
 // refusesCredential knows the provider's texts. A 403 that names a model is about the request.
 func refusesCredential(e dialect.Error) bool {

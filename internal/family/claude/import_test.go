@@ -46,7 +46,7 @@ func originOf(t *testing.T, credentials, config string) family.Origin {
 // find returns the login that FindOrigin finds in an environment.
 func find(t *testing.T, env map[string]string) family.Origin {
 	t.Helper()
-	origin, err := claude.Family.FindOrigin(func(name string) string { return env[name] })
+	origin, err := claude.Family.Program.FindOrigin(func(name string) string { return env[name] })
 	if err != nil {
 		t.Fatal(err)
 	}

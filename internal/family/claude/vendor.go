@@ -2,7 +2,6 @@ package claude
 
 import (
 	"encoding/json"
-	"strings"
 	"time"
 
 	"shunt/internal/oauth"
@@ -20,15 +19,7 @@ var vendor = oauth.Vendor{
 	SetupScope:      "user:inference",
 	SetupLifetime:   365 * 24 * time.Hour,
 	AuthorizeQuery:  map[string]string{"code": "true"},
-	SplitCode:       splitCode,
-	Encode:          oauth.JSON,
 	Owner:           ownerIn,
-}
-
-// splitCode splits CODE#STATE.
-func splitCode(pasted string) (code, state string, ok bool) {
-	code, state, _ = strings.Cut(strings.TrimSpace(pasted), "#")
-	return code, state, code != "" && state != ""
 }
 
 // ownerIn returns the account and the organization in a response of the token endpoint.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"shunt/internal/family"
 	"shunt/internal/quota"
 )
 
@@ -25,6 +26,15 @@ var windows = quota.NewTable(
 	quota.Window{Name: "7d", Field: "7d", Title: "weekly window", Length: week},
 	quota.Window{Name: "fable", Field: "7d_oi", Title: "weekly window of Fable models", Length: week, Scope: FableScope},
 )
+
+// quotaHeaders report the windows (QUO-1).
+var quotaHeaders = family.QuotaHeaders{
+	Utilization:   "anthropic-ratelimit-unified-*-utilization",
+	Reset:         "anthropic-ratelimit-unified-*-reset",
+	Status:        "anthropic-ratelimit-unified-*-status",
+	AccountReset:  "anthropic-ratelimit-unified-reset",
+	AccountStatus: "anthropic-ratelimit-unified-status",
+}
 
 func scopeOf(model string) quota.Scope {
 	if strings.Contains(strings.ToLower(model), "fable") {
