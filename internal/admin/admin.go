@@ -17,7 +17,6 @@ import (
 	"shunt/internal/clock"
 	"shunt/internal/config"
 	"shunt/internal/hosts"
-	"shunt/internal/oauth"
 	"shunt/internal/observe"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
@@ -33,10 +32,9 @@ type Options struct {
 	Proxies   hosts.Proxies // that are trusted to report the client
 	Providers func() []Provider
 	Health    *observe.Health
-	Store     *account.Store
-	OAuth     *oauth.Client
+	Families  []Family
 
-	// Refresh makes the running pools use the current contents of the account store. When it returns without an error, new
+	// Refresh makes the running pools use the current contents of the account stores. When it returns without an error, new
 	// requests are served from them. Its only error is that of the context.
 	Refresh func(context.Context) error
 }
@@ -47,6 +45,7 @@ type Provider struct {
 	Auth     config.Auth
 	Planned  bool                           // [server.pool] is present, so headroom is meaningful
 	Pool     *pool.Pool                     // nil if it is not a pool; then the fields below are unset
+	Family   string                         // the name of the accounts' family
 	Accounts []*account.Account             // of the pool
 	ScopeOf  func(model string) quota.Scope // the scope of requests for a model
 	Uses     func(name string) bool         // whether the pool uses the store's entry of that name: enabled, and not an alias
@@ -96,9 +95,7 @@ func (a *Admin) routes() *http.ServeMux {
 	mux.HandleFunc("DELETE /admin/api/pool/{provider}/accounts/{ref}/cooldown", a.writes(a.clearCooldown))
 	mux.HandleFunc("GET /admin/api/pool/{provider}/explain", a.reads(a.explain))
 	mux.HandleFunc("GET /admin/api/accounts", a.reads(a.listAccounts))
-	mux.HandleFunc("POST /admin/api/accounts/claude", a.writes(a.beginLogin))
-	mux.HandleFunc("POST /admin/api/accounts/claude/{name}/complete", a.writes(a.completeLogin))
-	mux.HandleFunc("DELETE /admin/api/accounts/claude/{name}", a.writes(a.removeAccount))
+	a.provisionRoutes(mux)
 	mux.HandleFunc("POST /admin/api/logout", a.writes(a.logout))
 	return mux
 }

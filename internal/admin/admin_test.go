@@ -73,7 +73,8 @@ func newSurface(t *testing.T) *surface {
 	}))
 	token := func(name, value string) []config.Token { return []config.Token{{Name: name, Value: secret.New(value)}} }
 	s.admin = admin.New(admin.Options{
-		Version: "test", Log: log, Health: observe.NewHealth(log, clock.Clock{}), Loopback: true, Store: account.OpenStore(s.store, claude.Family.Credentials), OAuth: client,
+		Version: "test", Log: log, Health: observe.NewHealth(log, clock.Clock{}), Loopback: true,
+		Families: []admin.Family{{Name: "claude", Title: "Claude", Store: account.OpenStore(s.store, claude.Family.Credentials), OAuth: client, SetupTokens: true}},
 		Settings: &config.Admin{
 			Present: true, Header: "x-shunt-admin-token", SessionTTL: time.Hour, PendingTTL: 10 * time.Minute,
 			Tokens: token("ops", adminToken), ReadKeys: token("grafana", readKey), WriteKeys: token("script", writeKey),
@@ -81,7 +82,7 @@ func newSurface(t *testing.T) *surface {
 		Refresh: func(context.Context) error { return nil },
 		Providers: func() []admin.Provider {
 			return []admin.Provider{
-				{Name: "anthropic", Auth: "claude_oauth", Planned: true, Pool: s.pool, ScopeOf: scopeOf, Uses: func(name string) bool { return name == "new" }},
+				{Name: "anthropic", Auth: "claude_oauth", Planned: true, Pool: s.pool, Family: "claude", ScopeOf: scopeOf, Uses: func(name string) bool { return name == "new" }},
 				{Name: "paid", Auth: config.APIKey},
 			}
 		},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"shunt/internal/observe"
+	"shunt/internal/quota"
 )
 
 // recentLimit is how many requests are kept for the page.
@@ -57,7 +58,7 @@ const (
 // sample is the utilization of the windows of an account at one time, as fractions; -1 is unknown.
 type sample struct {
 	at          time.Time
-	utilization [windowCount]float64
+	utilization [quota.MaxWindows]float64 // by their order in the account's state
 }
 
 // history holds the utilization of each account over the last hours.

@@ -53,9 +53,10 @@ func (a *Admin) page(w http.ResponseWriter, r *http.Request) {
 		Speed         float64 // of that clock
 		Parts         []part
 		Causes        string // JSON
+		Families      []Family
 	}{
 		session.csrf, a.Version, a.Clock.Now().UnixMilli(), float64(time.Second) / float64(a.Clock.Scale(time.Second)), a.parts(),
-		string(encoded(causes)),
+		string(encoded(causes)), a.Families,
 	})
 }
 
@@ -98,6 +99,7 @@ func (a *Admin) parts() []part {
 
 type poolView struct {
 	Provider string
+	Family   string // of the accounts; empty if it is not a pool
 	Auth     string
 	Accounts []accountView
 }
@@ -106,6 +108,7 @@ type accountView struct {
 	AccountState
 	Summary
 	Provider string
+	Family   string
 	Headroom string
 	Bars     []barView
 	Counts   string
@@ -117,10 +120,10 @@ func (a *Admin) poolViews(pools Pools) []poolView {
 	now := a.Clock.Now().Unix()
 	var views []poolView
 	for _, p := range pools.Providers {
-		v := poolView{Provider: p.Provider, Auth: strings.ReplaceAll(string(p.Auth), "_", " ")}
+		v := poolView{Provider: p.Provider, Family: p.family, Auth: strings.ReplaceAll(string(p.Auth), "_", " ")}
 		for _, s := range p.Accounts {
 			account := accountView{
-				AccountState: s, Summary: s.Summary(now), Provider: p.Provider, Bars: barsOf(&s), Clearable: clearable(&s),
+				AccountState: s, Summary: s.Summary(now), Provider: p.Provider, Family: p.family, Bars: barsOf(&s), Clearable: clearable(&s),
 				Counts: fmt.Sprintf("%s, %d failed over", counted(s.Requests, "request"), s.Rotations),
 			}
 			if s.Headroom != nil {

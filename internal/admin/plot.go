@@ -2,6 +2,7 @@ package admin
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -22,8 +23,14 @@ const (
 	plotHeight = 60.0
 )
 
-func (a *Admin) plots(pools Pools) []plotView {
-	var views []plotView
+// plotsView is the plots of all accounts, and the titles of their windows.
+type plotsView struct {
+	Windows []string
+	Plots   []plotView
+}
+
+func (a *Admin) plots(pools Pools) plotsView {
+	var view plotsView
 	for _, p := range pools.Providers {
 		for i := range p.Accounts {
 			account := &p.Accounts[i]
@@ -34,12 +41,15 @@ func (a *Admin) plots(pools Pools) []plotView {
 			v := plotView{Name: account.Name}
 			for i, w := range account.windows() {
 				v.Lines = append(v.Lines, plotLine{"line" + w.title, stretches(samples, i)})
+				if !slices.Contains(view.Windows, w.title) {
+					view.Windows = append(view.Windows, w.title)
+				}
 			}
 			v.Label = fmt.Sprintf("Utilization of %s since %s UTC", v.Name, samples[0].at.UTC().Format("15:04"))
-			views = append(views, v)
+			view.Plots = append(view.Plots, v)
 		}
 	}
-	return views
+	return view
 }
 
 // stretches returns the points of one window, interrupted where the utilization is unknown.

@@ -12,14 +12,38 @@ import (
 	"shunt/internal/oauth"
 )
 
-// pending holds the logins that were started in a browser and are not completed (ADM-5), one for each name.
+// Family is a family of accounts, which are added and removed here (ADM-5).
+type Family struct {
+	Name        string         // in paths
+	Title       string         // for people
+	Store       *account.Store // of its accounts
+	OAuth       *oauth.Client  // nil: there is no login in the browser
+	SetupTokens bool           // whether there are setup tokens
+}
+
+// provisionRoutes adds the routes of each family.
+func (a *Admin) provisionRoutes(mux *http.ServeMux) {
+	for _, f := range a.Families {
+		path := "/admin/api/accounts/" + f.Name
+		if f.OAuth != nil {
+			mux.HandleFunc("POST "+path, a.writes(func(w http.ResponseWriter, r *http.Request) { a.beginLogin(w, r, f) }))
+			mux.HandleFunc("POST "+path+"/{name}/complete", a.writes(func(w http.ResponseWriter, r *http.Request) { a.completeLogin(w, r, f) }))
+		}
+		mux.HandleFunc("DELETE "+path+"/{name}", a.writes(func(w http.ResponseWriter, r *http.Request) { a.removeAccount(w, r, f) }))
+	}
+}
+
+// pending holds the logins that were started in a browser and are not completed (ADM-5), one for each account.
 type pending struct {
 	clock clock.Clock
 	ttl   time.Duration
 
 	mu  sync.Mutex
-	all map[string]*pendingLogin
+	all map[entry]*pendingLogin
 }
+
+// entry is the place of an account in the store of its family.
+type entry struct{ family, name string }
 
 type pendingLogin struct {
 	login   *oauth.Login
@@ -33,12 +57,12 @@ const (
 	maxCodeTries = 5
 )
 
-// add adds a login and replaces an older one of the same name. It returns false if too many are pending.
-func (p *pending) add(name string, l *pendingLogin) bool {
+// add adds a login and replaces an older one of the same account. It returns false if too many are pending.
+func (p *pending) add(e entry, l *pendingLogin) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.all == nil {
-		p.all = map[string]*pendingLogin{}
+		p.all = map[entry]*pendingLogin{}
 	}
 	now := p.clock.Now()
 	for key, old := range p.all {
@@ -46,43 +70,41 @@ func (p *pending) add(name string, l *pendingLogin) bool {
 			delete(p.all, key)
 		}
 	}
-	if _, replaces := p.all[name]; !replaces && len(p.all) >= maxPending {
+	if _, replaces := p.all[e]; !replaces && len(p.all) >= maxPending {
 		return false
 	}
 	l.expires = now.Add(p.ttl)
-	p.all[name] = l
+	p.all[e] = l
 	return true
 }
 
 // try uses one try of a login and reports whether the state is that of the login. Then it removes the login, because a code works
-// only once. It returns nil if no login is pending for the name.
-func (p *pending) try(name, state string) (l *pendingLogin, owned bool) {
+// only once. It returns nil if no login is pending for the account.
+func (p *pending) try(e entry, state string) (l *pendingLogin, owned bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l = p.all[name]
+	l = p.all[e]
 	if l == nil || !l.expires.After(p.clock.Now()) {
 		return nil, false
 	}
 	l.tries++
 	owned = l.login.Owns(state)
 	if owned || l.tries >= maxCodeTries {
-		delete(p.all, name)
+		delete(p.all, e)
 	}
 	return l, owned
 }
 
 // retry restores a login whose code was rejected, unless it has no tries left or another login was started meanwhile.
-func (p *pending) retry(name string, l *pendingLogin) {
+func (p *pending) retry(e entry, l *pendingLogin) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.all[name] == nil && l.tries < maxCodeTries {
-		p.all[name] = l
+	if p.all[e] == nil && l.tries < maxCodeTries {
+		p.all[e] = l
 	}
 }
 
-var loginKinds = map[string]oauth.Kind{"oauth": oauth.Renewable, "setup_token": oauth.SetupToken}
-
-func (a *Admin) beginLogin(w http.ResponseWriter, r *http.Request) {
+func (a *Admin) beginLogin(w http.ResponseWriter, r *http.Request, f Family) {
 	var wanted struct {
 		Name string `json:"name"`
 		Mode string `json:"mode"`
@@ -90,17 +112,24 @@ func (a *Admin) beginLogin(w http.ResponseWriter, r *http.Request) {
 	if !readJSON(w, r, &wanted) {
 		return
 	}
-	kind, known := loginKinds[wanted.Mode]
-	if !known {
+	kind := oauth.Renewable
+	switch {
+	case wanted.Mode == "oauth":
+	case wanted.Mode == "setup_token" && f.SetupTokens:
+		kind = oauth.SetupToken
+	case f.SetupTokens:
 		refuse(w, http.StatusBadRequest, `mode must be "oauth" or "setup_token"`)
+		return
+	default:
+		refuse(w, http.StatusBadRequest, `mode must be "oauth"`)
 		return
 	}
 	if err := account.CheckName(wanted.Name); err != nil {
 		refuse(w, http.StatusBadRequest, "a name may contain only a-z, 0-9 and -")
 		return
 	}
-	login := a.OAuth.Begin(kind, "")
-	if !a.logins.add(wanted.Name, &pendingLogin{login: login, kind: kind}) {
+	login := f.OAuth.Begin(kind, "")
+	if !a.logins.add(entry{f.Name, wanted.Name}, &pendingLogin{login: login, kind: kind}) {
 		refuse(w, http.StatusTooManyRequests, "too many logins are pending: complete one, or try again later")
 		return
 	}
@@ -110,7 +139,7 @@ func (a *Admin) beginLogin(w http.ResponseWriter, r *http.Request) {
 	}{wanted.Name, login.AuthorizeURL()})
 }
 
-func (a *Admin) completeLogin(w http.ResponseWriter, r *http.Request) {
+func (a *Admin) completeLogin(w http.ResponseWriter, r *http.Request, f Family) {
 	var sent struct {
 		Code string `json:"code"`
 	}
@@ -118,12 +147,13 @@ func (a *Admin) completeLogin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	name := r.PathValue("name")
-	code, state, ok := a.OAuth.SplitCode(sent.Code)
+	code, state, ok := f.OAuth.SplitCode(sent.Code)
 	if !ok {
-		refuse(w, http.StatusBadRequest, "paste the whole code, CODE#STATE, as the page shows it")
+		refuse(w, http.StatusBadRequest, "paste the whole code, as the page shows it")
 		return
 	}
-	l, owned := a.logins.try(name, state)
+	e := entry{f.Name, name}
+	l, owned := a.logins.try(e, state)
 	switch {
 	case l == nil:
 		refuse(w, http.StatusNotFound, "no login is pending for this name: start again")
@@ -135,12 +165,12 @@ func (a *Admin) completeLogin(w http.ResponseWriter, r *http.Request) {
 	sentAt := a.Clock.Now()
 	grant, err := l.login.Exchange(r.Context(), code, state)
 	if err != nil {
-		a.logins.retry(name, l)
+		a.logins.retry(e, l)
 		a.Log.Warn("login failed", "account", name, "error", err)
 		refuse(w, http.StatusBadGateway, "the provider did not accept the code: open its page again for a new code, or start again")
 		return
 	}
-	if err := a.Store.Add(r.Context(), name, l.kind, grant, sentAt); err != nil {
+	if err := f.Store.Add(r.Context(), name, l.kind, grant, sentAt); err != nil {
 		a.Log.Error("could not store login", "account", name, "error", err)
 		refuse(w, http.StatusInternalServerError, "could not store the account: see the log")
 		return
@@ -151,16 +181,17 @@ func (a *Admin) completeLogin(w http.ResponseWriter, r *http.Request) {
 		Name   string `json:"name"`
 		Stored bool   `json:"stored"`
 		Live   bool   `json:"live"` // new requests are served with it
-	}{name, true, refreshed && a.inUse(name)})
+	}{name, true, refreshed && a.inUse(e)})
 }
 
-// inUse reports whether a running pool uses the entry of that name in the store.
-func (a *Admin) inUse(name string) bool {
-	return slices.ContainsFunc(a.Providers(), func(p Provider) bool { return p.Pool != nil && p.Uses(name) })
+// inUse reports whether a running pool uses the account.
+func (a *Admin) inUse(e entry) bool {
+	return slices.ContainsFunc(a.Providers(), func(p Provider) bool { return p.Pool != nil && p.Family == e.family && p.Uses(e.name) })
 }
 
-// StoredAccount describes an entry of the account store, without its tokens.
+// StoredAccount describes an entry of an account store, without its tokens.
 type StoredAccount struct {
+	Family  string       `json:"family,omitempty"` // if there are several
 	Name    string       `json:"name"`
 	Kind    account.Kind `json:"kind,omitempty"`
 	Expires *int64       `json:"expires"` // of the access token, Unix seconds
@@ -169,17 +200,22 @@ type StoredAccount struct {
 }
 
 func (a *Admin) stored(r *http.Request) ([]StoredAccount, error) {
-	entries, err := a.Store.Entries(r.Context())
-	if err != nil {
-		return nil, err
-	}
 	list := []StoredAccount{}
-	for _, e := range entries {
-		s := StoredAccount{Name: e.Name, Kind: e.Kind, Expires: unix(e.Expires, !e.Expires.IsZero()), UUID: text(e.AccountUUID)}
-		if e.Problem != nil {
-			s.Problem = "this file is not a valid entry: see the log"
+	for _, f := range a.Families {
+		entries, err := f.Store.Entries(r.Context())
+		if err != nil {
+			return nil, err
 		}
-		list = append(list, s)
+		for _, e := range entries {
+			s := StoredAccount{Name: e.Name, Kind: e.Kind, Expires: unix(e.Expires, !e.Expires.IsZero()), UUID: text(e.AccountUUID)}
+			if len(a.Families) > 1 {
+				s.Family = f.Name
+			}
+			if e.Problem != nil {
+				s.Problem = "this file is not a valid entry: see the log"
+			}
+			list = append(list, s)
+		}
 	}
 	return list, nil
 }
@@ -196,9 +232,9 @@ func (a *Admin) listAccounts(w http.ResponseWriter, r *http.Request) {
 	}{list})
 }
 
-func (a *Admin) removeAccount(w http.ResponseWriter, r *http.Request) {
+func (a *Admin) removeAccount(w http.ResponseWriter, r *http.Request, f Family) {
 	name := r.PathValue("name")
-	switch err := a.Store.Remove(r.Context(), name); {
+	switch err := f.Store.Remove(r.Context(), name); {
 	case errors.Is(err, account.ErrName), errors.Is(err, account.ErrNoEntry):
 		refuse(w, http.StatusNotFound, "the account store has no such entry")
 	case err != nil:

@@ -25,6 +25,8 @@ type ProviderState struct {
 	Provider string         `json:"provider"`
 	Auth     config.Auth    `json:"auth"`
 	Accounts []AccountState `json:"accounts"`
+
+	family string // of the accounts; empty if it is not a pool
 }
 
 // AccountState describes one account of a pool. Utilizations and thresholds are fractions, times are Unix seconds, null is unknown.
@@ -66,9 +68,26 @@ type AccountState struct {
 	Threshold7d      float64  `json:"threshold_7d"`
 	ThresholdFable   float64  `json:"threshold_fable"`
 
+	// Windows are the quota windows of the account that have no fields above.
+	Windows []WindowState `json:"windows,omitempty"`
+
 	Requests  uint64 `json:"requests"`
 	Rotations uint64 `json:"rotations"`
 	LastUsed  *int64 `json:"last_used"`
+
+	lacks []string // the names of windows that have fields above and that the account does not have
+}
+
+// WindowState describes a quota window of an account.
+type WindowState struct {
+	Window      string   `json:"window"`
+	Utilization *float64 `json:"utilization"`
+	Reset       *int64   `json:"reset"`
+	Status      *string  `json:"status"`
+	Cap         *float64 `json:"max_utilization"`
+	Threshold   float64  `json:"threshold"`
+
+	scoped bool
 }
 
 // fableScope is the scope of quota that the API has fields for (ADM-3).
@@ -85,14 +104,38 @@ type windowFields struct {
 	threshold          *float64
 }
 
-const windowCount = 3
+// windows returns the fields of each window of the account.
+func (s *AccountState) windows() []windowFields {
+	all := s.named()
+	all = slices.DeleteFunc(all, func(w windowFields) bool { return slices.Contains(s.lacks, w.name) })
+	for i := range s.Windows {
+		w := &s.Windows[i]
+		all = append(all, windowFields{w.Window, w.Window, w.scoped, &w.Utilization, &w.Cap, &w.Reset, &w.Status, &w.Threshold})
+	}
+	return all
+}
 
-// windows returns the fields of each window that the API shows.
-func (s *AccountState) windows() [windowCount]windowFields {
-	return [...]windowFields{
+// named returns the fields of each window that has fields of its own.
+func (s *AccountState) named() []windowFields {
+	return []windowFields{
 		{"5h", "5h", false, &s.Utilization5h, &s.Cap5h, &s.Reset5h, &s.Status5h, &s.Threshold5h},
 		{"7d", "7d", false, &s.Utilization7d, &s.Cap7d, &s.Reset7d, &s.Status7d, &s.Threshold7d},
 		{"fable", "Fable", true, &s.UtilizationFable, &s.CapFable, &s.ResetFable, &s.StatusFable, &s.ThresholdFable},
+	}
+}
+
+// setWindows decides which windows the account has: those of a table.
+func (s *AccountState) setWindows(table []quota.Window) {
+	named := s.named()
+	for _, w := range named {
+		if !slices.ContainsFunc(table, func(of quota.Window) bool { return of.Name == w.name }) {
+			s.lacks = append(s.lacks, w.name)
+		}
+	}
+	for _, w := range table {
+		if !slices.ContainsFunc(named, func(of windowFields) bool { return of.name == w.Name }) {
+			s.Windows = append(s.Windows, WindowState{Window: w.Name, scoped: w.Scope != ""})
+		}
 	}
 }
 
@@ -107,6 +150,7 @@ func (a *Admin) pools() Pools {
 	for _, p := range a.Providers() {
 		state := ProviderState{Provider: p.Name, Auth: p.Auth, Accounts: []AccountState{}}
 		if p.Pool != nil {
+			state.family = p.Family
 			needsLogin := map[string]bool{}
 			for _, account := range p.Accounts {
 				_, needsLogin[account.Name()] = account.NeedsLogin()
@@ -138,11 +182,9 @@ func stateOf(s *pool.Status, planned, needsLogin bool) AccountState {
 		state.Headroom = &s.Headroom
 	}
 	table := s.Quota.Table().Windows()
+	state.setWindows(table)
 	for _, to := range state.windows() {
 		w := slices.IndexFunc(table, func(window quota.Window) bool { return window.Name == to.name })
-		if w < 0 {
-			continue
-		}
 		if u, ok := s.Quota.Utilization(w); ok {
 			*to.utilization = &u
 		}

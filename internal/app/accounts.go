@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"shunt/internal/account"
+	"shunt/internal/admin"
 	"shunt/internal/config"
 	"shunt/internal/identity"
 	"shunt/internal/oauth"
@@ -29,9 +30,11 @@ func (a *App) openAccounts() error {
 		}
 		client := oauth.NewClient(vendor, transport)
 		kept[i] = account.Family{Name: f.Name, Format: f.Credentials, Refresher: client, Dir: dir}
-		if i == 0 { // the web surface adds accounts of the first family
-			a.store, a.oauth = account.OpenStore(dir, f.Credentials), client
+		login := admin.Family{Name: f.Name, Title: f.Title, Store: account.OpenStore(dir, f.Credentials), SetupTokens: vendor.SetupLifetime > 0}
+		if vendor.AuthorizeURL != "" {
+			login.OAuth = client
 		}
+		a.logins = append(a.logins, login)
 	}
 	a.keeper = account.NewKeeper(account.Options{
 		Clock: a.options.Clock, Log: a.options.Log, Health: a.health, Families: kept, Getenv: getenv,

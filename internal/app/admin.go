@@ -17,7 +17,7 @@ func (a *App) newAdmin(cfg *config.Config) *admin.Admin {
 	return admin.New(admin.Options{
 		Version: a.options.Version, Log: a.options.Log, Clock: a.options.Clock,
 		Settings: &cfg.Server.Admin, Loopback: cfg.Server.Bind.Addr().IsLoopback(), Proxies: cfg.Server.Access.Proxies(),
-		Providers: a.adminProviders, Health: a.health, Store: a.store, OAuth: a.oauth,
+		Providers: a.adminProviders, Health: a.health, Families: a.logins,
 		Refresh: a.refresh,
 	})
 }
@@ -31,7 +31,7 @@ func (a *App) adminProviders() []admin.Provider {
 		shown := admin.Provider{Name: p.Name, Auth: p.Auth, Planned: running.config.Server.Pool.Present}
 		if p.Pool() {
 			shown.Pool, shown.Accounts = a.registry.Pool(p.Name), running.accounts[p.Name]
-			shown.ScopeOf = familyOf(p).Scope
+			shown.Family, shown.ScopeOf = familyOf(p).Name, familyOf(p).Scope
 			shown.Uses = func(name string) bool {
 				listed, ok := p.Account(name)
 				stored := len(p.Accounts) == 0 || ok && listed.Credentials == "" && listed.TokenEnv == ""

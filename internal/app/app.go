@@ -18,7 +18,6 @@ import (
 	"shunt/internal/clock"
 	"shunt/internal/config"
 	"shunt/internal/gateway"
-	"shunt/internal/oauth"
 	"shunt/internal/observe"
 	"shunt/internal/pool"
 	"shunt/internal/upstream"
@@ -45,8 +44,7 @@ type App struct {
 	health    *observe.Health
 	registry  *pool.Registry
 	keeper    *account.Keeper
-	store     *account.Store
-	oauth     *oauth.Client
+	logins    []admin.Family     // by which the web surface adds accounts
 	admin     *admin.Admin       // nil: off
 	rereads   chan chan struct{} // makes follow read the account store again, and then close the channel
 	serving   atomic.Pointer[serving]
@@ -107,7 +105,7 @@ func (a *App) newGateway(cfg *config.Config) *gateway.Gateway {
 		o.Usage = a.usageEndpoint()
 	}
 	if cfg.Server.OAuthUsage {
-		o.ClientUsage = a.clientUsageEndpoint(families[0])
+		o.ClientUsage = a.clientUsageEndpoint()
 	}
 	return gateway.New(o, a.assemble(cfg))
 }

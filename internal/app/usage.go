@@ -20,11 +20,14 @@ func (a *App) newPoller(c *config.Pool) *usage.Poller {
 	})
 }
 
-// polled returns the accounts whose usage is polled (QUO-21): those that are not disabled.
+// polled returns the accounts whose usage is polled (QUO-21): those that are not disabled and whose provider reports it.
 func (a *App) polled(cfg *config.Config, resolved map[string][]*account.Account) []usage.Entry {
 	var entries []usage.Entry
 	for i := range cfg.Providers {
 		p := &cfg.Providers[i]
+		if p.Pool() && familyOf(p).Usage == nil {
+			continue
+		}
 		for _, account := range resolved[p.Name] {
 			if c, _ := p.Account(account.Name()); c.Disabled {
 				continue
@@ -48,8 +51,13 @@ func (a *App) usageEndpoint() *gateway.Usage {
 	return u
 }
 
-// clientUsageEndpoint returns the endpoint at which the clients of a family poll their usage (USE-2).
-func (a *App) clientUsageEndpoint(f *family.Family) *gateway.ClientUsage {
+// clientUsageEndpoint returns the endpoint at which clients poll their usage (USE-2): that of the first family that has one, or
+// nil.
+func (a *App) clientUsageEndpoint() *gateway.ClientUsage {
+	f := find(func(f *family.Family) bool { return f.Usage != nil && f.Usage.Append != nil })
+	if f == nil {
+		return nil
+	}
 	return &gateway.ClientUsage{
 		Path: "/" + f.Usage.Path, Windows: windowNames(f),
 		Accounts: func() (accounts []gateway.AccountUsage) {

@@ -30,14 +30,15 @@ func newClient(transport http.RoundTripper) http.Client {
 // statusError is a response without a report.
 type statusError struct {
 	status        int
+	scope         string // that a login needs
 	retryAfter    time.Duration
 	hasRetryAfter bool
 }
 
 func (e *statusError) Error() string {
 	text := fmt.Sprintf("the usage endpoint responded %d", e.status)
-	if e.status == http.StatusForbidden {
-		text += " (reading usage requires the scope user:profile; a new login has it)"
+	if e.status == http.StatusForbidden && e.scope != "" {
+		text += " (reading usage requires the scope " + e.scope + "; a new login has it)"
 	}
 	return text
 }
@@ -62,7 +63,7 @@ func (p *Poller) fetch(ctx context.Context, e Entry, token secret.String) (quota
 	var report quota.Usage
 	switch {
 	case response.StatusCode != http.StatusOK:
-		failure := &statusError{status: response.StatusCode}
+		failure := &statusError{status: response.StatusCode, scope: endpoint.Scope}
 		failure.retryAfter, failure.hasRetryAfter = wire.RetryAfter(response.Header, p.clock.Now())
 		return quota.Usage{}, failure
 	case err == nil:

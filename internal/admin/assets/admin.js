@@ -76,11 +76,12 @@ const acts = {
 	pause: (d) => send("PATCH", accountPath(d), { paused: true }),
 	resume: (d) => send("PATCH", accountPath(d), { paused: false }),
 	clear: async (d) => (await confirmed(`Clear the cooldown of ${d.name} now?`)) && send("DELETE", accountPath(d) + "/cooldown"),
-	remove: async (d) => (await confirmed(`Remove ${d.name} from the account store? Its login is deleted.`)) && send("DELETE", "accounts/claude/" + encodeURIComponent(d.name)),
+	remove: async (d) => (await confirmed(`Remove ${d.name} from the account store? Its login is deleted.`)) && send("DELETE", entryPath(d.family, d.name)),
 	explain: (d) => explain(d.provider, ""),
 	why: (d) => explain(d.provider, "?request=" + encodeURIComponent(d.request)),
 };
 
+const entryPath = (family, name) => `accounts/${encodeURIComponent(family)}/${encodeURIComponent(name)}`;
 const accountPath = (d) => `pool/${encodeURIComponent(d.provider)}/accounts/${encodeURIComponent(d.ref)}`;
 
 document.addEventListener("click", async (event) => {
@@ -157,7 +158,7 @@ function described(c) {
 }
 
 // Adding an account: enter a name, approve the login on the provider's page, paste the code.
-let adding = "";
+let adding = ""; // the path of its entry in the account store
 $("add").addEventListener("click", () => {
 	$("adding-name").hidden = false;
 	$("adding-code").hidden = true;
@@ -167,15 +168,16 @@ $("add").addEventListener("click", () => {
 	$("adding").showModal();
 });
 submitted("adding-name", async (form) => {
-	const login = await send("POST", "accounts/claude", { name: form.get("name"), mode: form.get("mode") });
-	adding = login.name;
+	const { family } = $("adding-name").elements.mode.selectedOptions[0].dataset;
+	const login = await send("POST", `accounts/${family}`, { name: form.get("name"), mode: form.get("mode") });
+	adding = entryPath(family, login.name);
 	$("adding-link").href = login.authorize_url;
 	$("adding-name").hidden = true;
 	$("adding-code").hidden = false;
 	$("adding-link").focus();
 });
 submitted("adding-code", async (form) => {
-	await send("POST", `accounts/claude/${encodeURIComponent(adding)}/complete`, { code: form.get("code") });
+	await send("POST", adding + "/complete", { code: form.get("code") });
 	$("adding").close();
 });
 
