@@ -1,0 +1,246 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"shunt/internal/config"
+	"shunt/internal/dialect/messages"
+	"shunt/internal/family"
+	"shunt/internal/family/claude"
+	"shunt/internal/oauth"
+	"shunt/internal/observe/observetest"
+	"shunt/internal/pool"
+	"shunt/internal/quota"
+	"shunt/internal/sim"
+)
+
+// FAM-1: every registered family has what it needs, and a name of its own.
+func TestFamilies(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range append([]*family.Family{&acme}, Registry()...) {
+		for what, name := range map[string]string{"name": f.Name, "auth": f.Auth} {
+			if seen[what+name] || !regexp.MustCompile(`^[a-z][a-z0-9_]*$`).MatchString(name) {
+				t.Errorf("%s %q is not a valid name of its own", what, name)
+			}
+			seen[what+name] = true
+		}
+		if strings.Contains(f.Name, "_") || f.Title == "" || f.Kind == "" || len(f.Hosts) == 0 || f.Dialect == nil || f.Credentials == nil {
+			t.Errorf("%s lacks a field: %+v", f.Name, f)
+		}
+		for _, host := range f.Hosts {
+			if host == "" || host != strings.ToLower(host) {
+				t.Errorf("%s: host %q is not in lower case", f.Name, host)
+			}
+		}
+		for class, rule := range f.Rules {
+			if c := family.Class(class); rule == (family.Rule{}) && c != family.Relayed {
+				t.Errorf("%s has no rule for %v", f.Name, c)
+			}
+		}
+		for _, w := range f.Windows.Windows() {
+			if w.Name == "" || w.Field == "" || w.Title == "" || w.Length <= 0 {
+				t.Errorf("%s: window %+v lacks a field", f.Name, w)
+			}
+		}
+		if u := f.Usage; u != nil && (u.Path == "" || u.Parse == nil) {
+			t.Errorf("%s: usage %+v lacks a field", f.Name, u)
+		}
+		if v := f.Vendor; v.AuthorizeURL != "" && (v.TokenURL == "" || v.ManualRedirect == "" || v.ClientID == "") {
+			t.Errorf("%s: vendor %+v lacks a field", f.Name, v)
+		}
+		if p := f.Program; p != nil && (p.Name == "" || p.FindOrigin == nil) {
+			t.Errorf("%s: program %+v lacks a field", f.Name, p)
+		}
+	}
+}
+
+// acme is a family that declares little more than it must: two windows with a pair of headers each, and one rule of its own.
+var acme = family.Family{
+	Name: "acme", Title: "Acme", Kind: "anthropic", Auth: "acme_oauth", Hosts: []string{"acme.example"},
+	Dialect:     messages.Dialect{},
+	Windows:     acmeWindows,
+	Quota:       family.QuotaHeaders{Utilization: "acme-*-used", Reset: "acme-*-reset"}.Reader(acmeWindows),
+	Rules:       family.Standard.With(family.Overloaded, acmeOverloaded),
+	Credentials: claude.Family.Credentials,
+	Vendor: oauth.Vendor{
+		AuthorizeURL: acmeURL + "/authorize", TokenURL: acmeURL + "/token", ManualRedirect: acmeURL + "/code", ClientID: "shunt",
+	},
+}
+
+const acmeURL = "http://127.0.0.1:8002"
+
+var (
+	acmeWindows = quota.NewTable(
+		quota.Window{Name: "1h", Field: "hour", Title: "hourly window", Length: time.Hour},
+		quota.Window{Name: "7d", Field: "week", Title: "weekly window", Length: 7 * 24 * time.Hour},
+	)
+	acmeOverloaded = family.Rule{Event: pool.Overloaded, Cooldown: family.Fixed(20 * time.Second), Then: family.NextAccount, Fault: true, Messages: true}
+)
+
+// acmeProvider is the provider of two accounts, a and b, whose first request it rejects as overloaded.
+type acmeProvider struct {
+	mu      sync.Mutex
+	refused string // the token of that request
+	grants  int
+}
+
+func (p *acmeProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	switch {
+	case r.URL.Path == "/token":
+		var sent struct {
+			Refresh string `json:"refresh_token"`
+			Code    string `json:"code"`
+		}
+		_ = json.NewDecoder(r.Body).Decode(&sent)
+		p.grants++
+		fmt.Fprintf(w, `{"access_token":"new-%s%s","refresh_token":"next","expires_in":7200}`, sent.Refresh, sent.Code)
+	case r.URL.Path != "/v1/messages" || !strings.HasPrefix(token, "new-"):
+		http.Error(w, token, http.StatusTeapot)
+	case p.refused == "":
+		p.refused = token
+		w.WriteHeader(529)
+	default:
+		w.Header().Set("Acme-Hour-Used", "0.25")
+		w.Header().Set("Acme-Week-Used", "0.5")
+		w.Header().Set("Acme-Week-Reset", fmt.Sprint(time.Now().Add(time.Hour).Unix()))
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"type":"message","content":[]}`)
+	}
+}
+
+const acmeConfig = `
+[server]
+default_provider = "acme"
+[server.admin]
+[server.auth]
+[server.usage]
+[server.pool]
+default_threshold_1h = 0.7
+[providers.acme]
+auth = "acme_oauth"
+base_url = "` + acmeURL + `"
+`
+
+// A second family needs a value and a line in the registry: a pool of its accounts is configured, refreshes their tokens, serves
+// requests by the family's rules, shows its windows and accepts new accounts (FAM-1, FAM-6, ADM-5).
+func TestSecondFamily(t *testing.T) {
+	registered := families
+	families = append([]*family.Family{}, append(registered, &acme)...)
+	defer func() { families = registered }()
+	store, file := t.TempDir(), filepath.Join(t.TempDir(), "shunt.toml")
+	write := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(file, acmeConfig)
+	for _, name := range []string{"a", "b"} {
+		write(filepath.Join(store, name+".json"), `{"claudeAiOauth":{"accessToken":"old","refreshToken":"`+name+`","expiresAt":1}}`)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		provider, upstream, front := new(acmeProvider), sim.Listen("127.0.0.1:8002"), sim.Listen("127.0.0.1:3001")
+		server := sim.Serve(upstream, provider)
+		env := []string{
+			"HOME=" + t.TempDir(), "SHUNT_ACME_ACCOUNTS_DIR=" + store, "SHUNT_ADMIN_TOKENS=ops:an-administrators-token", "SHUNT_CLIENT_TOKENS=ann:the-token-of-a-client",
+		}
+		cfg, _, err := config.Load(config.Options{Path: file, Env: env, Families: Families()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := New(cfg, Options{Env: env, Log: slog.New(slog.NewTextHandler(new(observetest.Log), nil)), Dial: upstream.Dial})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- a.Run(ctx, front, nil) }()
+		client := http.Client{Transport: &http.Transport{DialContext: front.Dial, DisableKeepAlives: true}}
+		send := func(method, path, body string) (status int, response string) {
+			r, err := http.NewRequestWithContext(ctx, method, "http://127.0.0.1:3001"+path, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("X-Shunt-Token", "the-token-of-a-client")
+			if strings.HasPrefix(path, "/admin") {
+				r.Header.Set("X-Shunt-Admin-Token", "an-administrators-token")
+			}
+			reply, err := client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer reply.Body.Close()
+			text, _ := io.ReadAll(reply.Body)
+			return reply.StatusCode, string(text)
+		}
+		wants := func(method, path, body string, status int, parts ...string) string {
+			t.Helper()
+			got, text := send(method, path, body)
+			if got != status {
+				t.Errorf("%s %s: status %d, want %d: %s", method, path, got, status, text)
+			}
+			for _, part := range parts {
+				if !strings.Contains(text, part) {
+					t.Errorf("%s %s lacks %s: %s", method, path, part, text)
+				}
+			}
+			return text
+		}
+
+		wants("POST", "/v1/messages", `{"model":"acme-large","max_tokens":8,"messages":[]}`, 200, `"type":"message"`)
+		for _, s := range a.Pool("acme") {
+			if want := "new-"+s.Name == provider.refused; (s.Cooldown > 15*time.Second && s.Cooldown <= 20*time.Second) != want {
+				t.Errorf("%s cools down for %v", s.Name, s.Cooldown)
+			}
+		}
+		wants("GET", "/admin/api/pool", "", 200, `"windows":[{"window":"1h","utilization":0.25,"reset":null,"status":null,"max_utilization":null,"threshold":0.7}]`,
+			`"utilization_7d":0.5`, `"utilization_5h":null`)
+		wants("GET", "/usage", "", 200, `"1h":{"remaining":0.75,`, `"7d":{"remaining":0.5,`)
+
+		begun := wants("POST", "/admin/api/accounts/acme", `{"name":"new","mode":"oauth"}`, 200, acmeURL+"/authorize?")
+		var login struct {
+			URL string `json:"authorize_url"`
+		}
+		_ = json.Unmarshal([]byte(begun), &login)
+		page, err := url.Parse(login.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wants("POST", "/admin/api/accounts/acme/new/complete", `{"code":"c#`+page.Query().Get("state")+`"}`, 200, `{"name":"new","stored":true,"live":true}`)
+		wants("POST", "/admin/api/accounts/acme", `{"name":"new","mode":"setup_token"}`, 400, `mode must be`)
+		wants("POST", "/admin/api/accounts/nobody", `{"name":"new","mode":"oauth"}`, 404)
+		wants("GET", "/admin/api/accounts", "", 200, `{"family":"acme","name":"new","kind":"imported",`)
+		wants("DELETE", "/admin/api/accounts/acme/new", "", 200)
+
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+		if provider.grants != 3 {
+			t.Errorf("%d grants, want one for each account", provider.grants)
+		}
+	})
+	text, err := os.ReadFile(filepath.Join(store, "a.json"))
+	if err != nil || !strings.Contains(string(text), `"accessToken":"new-a","refreshToken":"next"`) {
+		t.Errorf("the refreshed login is not in the store: %s (%v)", text, err)
+	}
+}
