@@ -17,7 +17,7 @@ import (
 type Family struct {
 	// Name names the family in identities, in the state file, in the account store and in `shunt login NAME`: a-z and 0-9.
 	Name string
-	// Title is the name for people, as in "a Claude account".
+	// Title is the name for people, as in "log in to Claude".
 	Title string
 	// Kind is the value of kind in the configuration of its providers.
 	Kind string
