@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"shunt/internal/apptest"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
 )
@@ -19,7 +20,7 @@ var asAnn = http.Header{"X-Shunt-Token": {"ann-secret"}}
 
 // AUTH-2, AUTH-3, OBS-1: a colleague's token opens the pool, and the log has only its holder's name; no other request reaches the provider.
 func TestColleaguesComeInWithTokens(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf("[server.auth]\n"), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf("[server.auth]\n"), func(w *world) {
 		body := simtest.Body(simtest.PlainModel, false)
 		w.Want("a stranger", w.Send(sim.MessagesPath, simtest.Minimal, body).Status, http.StatusUnauthorized)
 		w.Want("the model list for a stranger", w.get(http.MethodGet, "/v1/models", nil).Status, http.StatusUnauthorized)
@@ -45,15 +46,15 @@ func TestColleaguesComeInWithTokens(t *testing.T) {
 
 // CFG-43, CFG-50: a reload that would leave shunt open where its operator meant it to be closed does not happen.
 func TestTokensChangeWithTheConfiguration(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf("[server.auth]\n"), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf("[server.auth]\n"), func(w *world) {
 		status := func(token string) int {
 			return w.Send(sim.MessagesPath, simtest.With(simtest.Minimal, "X-Shunt-Token", token), simtest.Body(simtest.PlainModel, false)).Status
 		}
 		w.Want("before", status("ann-secret"), http.StatusOK)
-		w.reload(poolOf("[server.auth]\ntokens_env = \"NOT_SET\"\n"))
+		w.Reload(apptest.PoolOf("[server.auth]\ntokens_env = \"NOT_SET\"\n"))
 		w.Want("after a refused reload, ann", status("ann-secret"), http.StatusOK)
 		w.Want("after a refused reload, a stranger", status("x"), http.StatusUnauthorized)
-		w.reload(poolOf("[server.auth]\ntokens_env = \"OTHERS\"\n"))
+		w.Reload(apptest.PoolOf("[server.auth]\ntokens_env = \"OTHERS\"\n"))
 		w.Want("after a reload, ann", status("ann-secret"), http.StatusUnauthorized)
 		w.Want("after a reload, eve", status("eve-secret"), http.StatusOK)
 	}, clientTokens("ann:ann-secret"), func(w *world) { w.Env = append(w.Env, "OTHERS=eve:eve-secret") })
@@ -61,7 +62,7 @@ func TestTokensChangeWithTheConfiguration(t *testing.T) {
 
 // USE-1, USE-2: both usage endpoints report what the pool knows, and neither names its accounts.
 func TestUsageIsTold(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf("[server.auth]\n[server.usage]\n[server.oauth_usage]\n"), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.PoolOf("[server.auth]\n[server.usage]\n[server.oauth_usage]\n"), func(w *world) {
 		const before = `{"remaining":null,"resets_at":null}`
 		unknown := `{"status":"ok","windows":{"5h":` + before + `,"7d":` + before + `,"fable":` + before + `}}`
 		w.Want("usage at first", w.get(http.MethodGet, "/usage", asAnn).Body, `{"pool":`+unknown+`,"providers":{"anthropic":`+unknown+"}}\n")
@@ -83,13 +84,13 @@ func TestUsageIsTold(t *testing.T) {
 
 // The usage endpoints are there only with their tables, and that is settled at the start (CFG-51).
 func TestUsageIsOffByDefault(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *world) {
 		for range 2 {
 			got := []int{w.get(http.MethodGet, "/usage", asAnn).Status, w.get(http.MethodGet, "/api/oauth/usage", nil).Status}
 			if diff := cmp.Diff([]int{http.StatusNotFound, http.StatusNotFound}, got); diff != "" {
 				w.Error(diff)
 			}
-			w.reload(poolOf("[server.auth]\n[server.usage]\n[server.oauth_usage]\n"))
+			w.Reload(apptest.PoolOf("[server.auth]\n[server.usage]\n[server.oauth_usage]\n"))
 		}
 		w.Want("warned of the restart", w.Logged("next start", "server.oauth_usage"), 1)
 	}, clientTokens("ann:ann-secret"))

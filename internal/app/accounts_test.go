@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"shunt/internal/apptest"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/family/claude"
 	"shunt/internal/identity"
@@ -18,23 +18,10 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// at is a file of the home directory; its directory is made.
-func (w *world) at(path string) string {
-	var home string
-	for _, entry := range w.Env {
-		if value, ok := strings.CutPrefix(entry, "HOME="); ok {
-			home = value
-		}
-	}
-	path = filepath.Join(home, path)
-	w.Must(os.MkdirAll(filepath.Dir(path), 0o700))
-	return path
-}
-
 // ACC-1, ACC-2, ACC-3: a pool of one account of each source. What is not listed is not used.
 func TestThreeSources(t *testing.T) {
 	uuid := "0b5e1f0e-0000-4000-a000-00000000000b"
-	pool := poolOf(listed("file", `credentials = "~/.claude/.credentials.json"`) + listed("env", `token_env = "SETUP"`, `uuid = "`+uuid+`"`) + listed("c"))
+	pool := apptest.PoolOf(apptest.Listed("file", `credentials = "~/.claude/.credentials.json"`) + apptest.Listed("env", `token_env = "SETUP"`, `uuid = "`+uuid+`"`) + apptest.Listed("c"))
 	var setup string
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(4)}, pool, func(w *world) {
 		for range 3 {
@@ -54,12 +41,12 @@ func TestThreeSources(t *testing.T) {
 		w.Want("conditions", w.Conditions(), "")
 
 		// A credentials file is watched like the store.
-		w.Replace(w.at(".claude/.credentials.json"), w.Provider.Login("a"))
+		w.Replace(w.At(".claude/.credentials.json"), w.Provider.Login("a"))
 		simtest.Second()
 		w.Want("served by", w.MustServe("", simtest.PlainModel), "file")
 		w.Want("token after a new login", w.Bearer(), w.Provider.Token("a"))
 	}, func(w *world) {
-		w.Replace(w.at(".claude/.credentials.json"), w.Provider.Credentials("a"))
+		w.Replace(w.At(".claude/.credentials.json"), w.Provider.Credentials("a"))
 		w.Remove("a")
 		setup = w.Provider.SetupToken("b")
 		w.Env = append(w.Env, "SETUP= \t"+setup+"\r\n")
@@ -71,7 +58,7 @@ func TestThreeSources(t *testing.T) {
 func TestTokenEnvIsThatOfTheStart(t *testing.T) {
 	t.Setenv("SETUP", "sk-ant-not-this-one")
 	var setup string
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(listed("env", `token_env = "SETUP"`)), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(apptest.Listed("env", `token_env = "SETUP"`)), func(w *world) {
 		w.Provider.Inject("a", sim.Unauthorized().Times(1))
 		w.Want("status", w.Request("", simtest.PlainModel, true).Status, http.StatusBadGateway)
 		w.Want("cooldown", w.State("env").Cooldown, 300*time.Second)
@@ -95,7 +82,7 @@ func TestTokenEnvWithoutAToken(t *testing.T) {
 		"control": "SETUP=sk-ant-\x1b[2J", "byte order mark": "SETUP=\ufeffsk-ant-one", "not ASCII": "SETUP=sk-ant-\u200b",
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(listed("env", `token_env = "SETUP"`, `uuid = "u-1"`)+listed("a")), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(apptest.Listed("env", `token_env = "SETUP"`, `uuid = "u-1"`)+apptest.Listed("a")), func(w *world) {
 				for range 4 {
 					w.Want("served by", w.MustServe("", simtest.PlainModel), "a")
 				}
@@ -120,7 +107,7 @@ func TestTokenEnvWithoutAToken(t *testing.T) {
 // ACC-3, CFG-46: a listed entry whose file is missing keeps nothing from running, and works within a second of its coming
 // (TOK-7: its cooldown ends with that).
 func TestListedEntryComesLater(t *testing.T) {
-	pool := poolOf(listed("later") + listed("file", `credentials = "~/creds.json"`) + listed("a"))
+	pool := apptest.PoolOf(apptest.Listed("later") + apptest.Listed("file", `credentials = "~/creds.json"`) + apptest.Listed("a"))
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, pool, func(w *world) {
 		for range 3 {
 			w.Want("served by", w.MustServe("", simtest.PlainModel), "a")
@@ -130,7 +117,7 @@ func TestListedEntryComesLater(t *testing.T) {
 			w.Want("warnings", w.Logged("WARN", name+" has no credential: there is no file"), 1)
 		}
 		w.Put("later", w.Provider.Credentials("b"))
-		w.Replace(w.at("creds.json"), w.Provider.Credentials("c"))
+		w.Replace(w.At("creds.json"), w.Provider.Credentials("c"))
 		simtest.Second()
 		before := w.Seen()
 		for range 3 {
@@ -154,14 +141,14 @@ func TestAliasesAreOneCandidate(t *testing.T) {
 		is      string // the representative; empty: every alias is disabled
 	}{
 		"the whole store":                {"", "a"},
-		"first listed":                   {listed("b") + listed("a"), "b"},
-		"lowest priority":                {listed("b") + listed("a", "priority = 99"), "a"},
-		"enabled before disabled":        {listed("b", "priority = 1", "disabled = true") + listed("a"), "a"},
-		"all disabled":                   {listed("b", "disabled = true") + listed("a", "disabled = true"), ""},
-		"UUID of the configuration wins": {listed("a", `uuid = "u-9"`) + listed("env", `token_env = "SETUP"`, `uuid = "u-9"`), "a"},
+		"first listed":                   {apptest.Listed("b") + apptest.Listed("a"), "b"},
+		"lowest priority":                {apptest.Listed("b") + apptest.Listed("a", "priority = 99"), "a"},
+		"enabled before disabled":        {apptest.Listed("b", "priority = 1", "disabled = true") + apptest.Listed("a"), "a"},
+		"all disabled":                   {apptest.Listed("b", "disabled = true") + apptest.Listed("a", "disabled = true"), ""},
+		"UUID of the configuration wins": {apptest.Listed("a", `uuid = "u-9"`) + apptest.Listed("env", `token_env = "SETUP"`, `uuid = "u-9"`), "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(c.entries), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.PoolOf(c.entries), func(w *world) {
 				w.Want("candidates", len(w.App.Pool("anthropic")), 1)
 				if c.is == "" {
 					r := w.Request("s", simtest.PlainModel, true)
@@ -183,8 +170,8 @@ func TestAliasesAreOneCandidate(t *testing.T) {
 					w.Want("called", account, c.is)
 				}
 			}, func(w *world) {
-				w.Put("a", owned(w.Provider.Credentials("a"), "u-1", ""))
-				w.Put("b", owned(w.Provider.Credentials("b"), " u-1\n", ""))
+				w.Put("a", simtest.Owned(w.Provider.Credentials("a"), "u-1", ""))
+				w.Put("b", simtest.Owned(w.Provider.Credentials("b"), " u-1\n", ""))
 				w.Env = append(w.Env, "SETUP="+w.Provider.SetupToken("b"))
 			})
 		})
@@ -194,7 +181,7 @@ func TestAliasesAreOneCandidate(t *testing.T) {
 // ID-1: a UUID that is blank or no UUID is unknown, and the entries are accounts of their own.
 func TestBlankUUIDIsUnknown(t *testing.T) {
 	for uuid, warnings := range map[string]int{"": 0, "  ": 0, "not a uuid": 1, "../x": 1} {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.PoolOf(""), func(w *world) {
 			w.Want("members", w.members(), "a b")
 			w.Want("key", w.State("a").Key, identity.OfStoreEntry("claude", "a"))
 			w.Want("warnings", w.Logged("WARN", "form of a UUID"), 2*warnings)
@@ -202,7 +189,7 @@ func TestBlankUUIDIsUnknown(t *testing.T) {
 			w.Want("account_uuid", w.Provider.Requests()[0].AccountUUID, "theirs")
 		}, func(w *world) {
 			for _, name := range []string{"a", "b"} {
-				w.Put(name, owned(w.Provider.Credentials(name), uuid, ""))
+				w.Put(name, simtest.Owned(w.Provider.Credentials(name), uuid, ""))
 			}
 		})
 	}
@@ -211,8 +198,8 @@ func TestBlankUUIDIsUnknown(t *testing.T) {
 // ID-3: an alias that comes or goes moves no session, not even one that takes the name over; each distinct set of
 // aliases is warned about once.
 func TestAliasMovesNoSession(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(4)}, poolOf(""), func(w *world) {
-		homes := w.homes()
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(4)}, apptest.PoolOf(""), func(w *world) {
+		homes := w.Homes()
 		w.Provider.Fill("a", messages.FiveHour, 0.5)
 		warnings := 0
 		stays := func(step, representative string) {
@@ -229,7 +216,7 @@ func TestAliasMovesNoSession(t *testing.T) {
 			}
 			w.Want(step+": warnings", w.Logged("WARN", "are the same account"), warnings)
 		}
-		alias := owned(w.Provider.Credentials("d"), w.Provider.UUID("a"), "")
+		alias := simtest.Owned(w.Provider.Credentials("d"), w.Provider.UUID("a"), "")
 		warnings++
 		w.Put("zz", alias)
 		stays("an alias", "a")
@@ -249,7 +236,7 @@ func TestAliasMovesNoSession(t *testing.T) {
 	}, func(w *world) {
 		w.Remove("d")
 		for _, name := range []string{"a", "b", "c"} {
-			w.Put(name, owned(w.Provider.Credentials(name), w.Provider.UUID(name), w.Provider.Organization(name)))
+			w.Put(name, simtest.Owned(w.Provider.Credentials(name), w.Provider.UUID(name), w.Provider.Organization(name)))
 		}
 	})
 }
@@ -268,9 +255,9 @@ func (w *world) used(account string) float64 {
 // ID-1b: one UUID in two organizations is two accounts with quota of their own; an entry that does not say which of them
 // it belongs to is another, with a warning.
 func TestOneUUIDInTwoOrganizations(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(4)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(4)}, apptest.PoolOf(""), func(w *world) {
 		w.Want("key of one organization", w.State("a").Key, identity.OfAccount("claude", "u-1", ""))
-		w.Put("b", owned(w.Provider.Credentials("b"), "u-1", "o-2"))
+		w.Put("b", simtest.Owned(w.Provider.Credentials("b"), "u-1", "o-2"))
 		simtest.Second()
 		w.Want("members", w.members(), "a b c")
 		w.Want("key", w.State("a").Key, identity.OfAccount("claude", "u-1", "o-1"))
@@ -285,7 +272,7 @@ func TestOneUUIDInTwoOrganizations(t *testing.T) {
 			t.Errorf("a has used %v, b %v", a, b)
 		}
 
-		w.Put("d", owned(w.Provider.Credentials("d"), "u-1", ""))
+		w.Put("d", simtest.Owned(w.Provider.Credentials("d"), "u-1", ""))
 		simtest.Second()
 		w.Want("members", w.members(), "a b c d")
 		w.Want("key of the unknown", w.State("d").Key, identity.OfStoreEntry("claude", "d"))
@@ -296,38 +283,38 @@ func TestOneUUIDInTwoOrganizations(t *testing.T) {
 	}, func(w *world) {
 		w.Remove("b")
 		w.Remove("d")
-		w.Put("a", owned(w.Provider.Credentials("a"), "u-1", "o-1"))
-		w.Put("c", owned(w.Provider.Credentials("c"), "u-3", "o-1"))
+		w.Put("a", simtest.Owned(w.Provider.Credentials("a"), "u-1", "o-1"))
+		w.Put("c", simtest.Owned(w.Provider.Credentials("c"), "u-3", "o-1"))
 	})
 }
 
 // ID-1b: the organization of the configuration counts like that of the store, and a file of the store counts even where
 // the pool does not list it.
 func TestOrganizationsOfConfigurationAndStore(t *testing.T) {
-	pool := poolOf(listed("a", `uuid = "u-1"`, `organization_uuid = "o-1"`))
+	pool := apptest.PoolOf(apptest.Listed("a", `uuid = "u-1"`, `organization_uuid = "o-1"`))
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, pool, func(w *world) {
 		w.Want("members", w.members(), "a")
 		w.Want("key", w.State("a").Key, identity.OfAccount("claude", "u-1", "o-1"))
-		w.Put("b", owned(w.Provider.Credentials("b"), "u-2", "o-2"))
+		w.Put("b", simtest.Owned(w.Provider.Credentials("b"), "u-2", "o-2"))
 		simtest.Second()
 		w.Want("key", w.State("a").Key, identity.OfAccount("claude", "u-1", ""))
 	}, func(w *world) {
-		w.Put("b", owned(w.Provider.Credentials("b"), "u-1", "o-2"))
+		w.Put("b", simtest.Owned(w.Provider.Credentials("b"), "u-1", "o-2"))
 	})
 }
 
 // CFG-45: two configured accounts with one identity are warned about by both names, whether the file or the store has the identity.
 func TestConfiguredAliasesAreWarnedAbout(t *testing.T) {
 	for name, entries := range map[string]string{
-		"by the file":  listed("a", `uuid = "u-5"`) + listed("b", `uuid = "u-5"`),
-		"by the store": listed("a") + listed("b"),
+		"by the file":  apptest.Listed("a", `uuid = "u-5"`) + apptest.Listed("b", `uuid = "u-5"`),
+		"by the store": apptest.Listed("a") + apptest.Listed("b"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(entries), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.PoolOf(entries), func(w *world) {
 				w.Want("warnings", w.Logged("WARN", "a", "b", "same account"), 1)
 			}, func(w *world) {
 				for _, account := range []string{"a", "b"} {
-					w.Put(account, owned(w.Provider.Credentials(account), "u-1", ""))
+					w.Put(account, simtest.Owned(w.Provider.Credentials(account), "u-1", ""))
 				}
 			})
 		})
@@ -340,7 +327,7 @@ func TestManyAccounts(t *testing.T) {
 	for i := range accounts {
 		accounts[i].Name = fmt.Sprintf("account-%02d", i)
 	}
-	inWorld(t, sim.Config{Accounts: accounts}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: accounts}, apptest.PoolOf(""), func(w *world) {
 		for i := range accounts {
 			w.Want("served by", w.MustServe("", simtest.PlainModel), accounts[i].Name)
 		}

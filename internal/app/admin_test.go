@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shunt/internal/admin"
+	"shunt/internal/apptest"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
@@ -50,7 +51,7 @@ func withAuthorizePage(w *world) {
 
 // ADM-5: an account that is live serves by the time the response says so, and a removed one no longer serves.
 func TestLoginIsLiveAtOnce(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, surface+poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, surface+apptest.PoolOf(""), func(w *world) {
 		w.Want("status without an account", w.Request("", simtest.PlainModel, true).Status, http.StatusServiceUnavailable)
 		for round := range 3 { // at whatever moment, as far as the watch of the store is concerned
 			time.Sleep(time.Duration(round) * 370 * time.Millisecond)
@@ -72,7 +73,7 @@ func TestLoginIsLiveAtOnce(t *testing.T) {
 
 // ADM-5: a login in place of one that needs it counts at once.
 func TestLoginAgainIsLiveAtOnce(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, surface+poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, surface+apptest.PoolOf(""), func(w *world) {
 		w.Provider.Inject("a", sim.CredentialForbidden().Times(1))
 		w.Request("", simtest.PlainModel, true)
 		w.Want("needs a login", strings.Contains(w.manage("GET", "pool", "").Body, `"needs_login":true`), true)
@@ -86,7 +87,7 @@ func TestLoginAgainIsLiveAtOnce(t *testing.T) {
 // ADM-5: an account that no running pool uses is stored and not live: one that is not listed, is disabled, comes from
 // elsewhere, or is an alias of another.
 func TestLoginThatIsNotLive(t *testing.T) {
-	toml := surface + poolOf(listed("a")+listed("off", "disabled = true")+listed("env", `token_env = "SETUP"`)+listed("alias", "priority = 200"))
+	toml := surface + apptest.PoolOf(apptest.Listed("a")+apptest.Listed("off", "disabled = true")+apptest.Listed("env", `token_env = "SETUP"`)+apptest.Listed("alias", "priority = 200"))
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, toml, func(w *world) {
 		for name, live := range map[string]bool{"other": false, "off": false, "env": false, "a": true} {
 			w.Want(name, w.logIn(name, "a").Body, fmt.Sprintf(`{"name":%q,"stored":true,"live":%v}`, name, live)+"\n")
@@ -102,7 +103,7 @@ func TestClearedCooldownServesAtOnce(t *testing.T) {
 		"a throttle": sim.Throttled("300"), "a rejection": sim.Rejected(messages.FiveHour).RetryAfter("3600"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, surface+poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, surface+apptest.PoolOf(""), func(w *world) {
 				home := w.Home("s")
 				w.Provider.Inject(home, fault.Times(1))
 				w.Want("served at home", w.MustServe("s", simtest.PlainModel) == home, false)
@@ -123,7 +124,7 @@ func TestClearedCooldownServesAtOnce(t *testing.T) {
 // ADM-1: the credentials of the admin surface open no inference route, and clients' tokens open nothing of the surface.
 func TestCredentialsOpenTheirOwnSideOnly(t *testing.T) {
 	const client = "a-client-token-that-is-long-enough"
-	toml := surface + "[[server.admin.write_keys]]\nid = \"script\"\nkey = \"${WRITE_KEY}\"\n[server.auth]\n[server.usage]\n" + poolOf("")
+	toml := surface + "[[server.admin.write_keys]]\nid = \"script\"\nkey = \"${WRITE_KEY}\"\n[server.auth]\n[server.usage]\n" + apptest.PoolOf("")
 	const writeKey = "a-key-that-may-write-0123456789-abcdef"
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, toml, func(w *world) {
 		headers := func(token string) map[string]http.Header {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/internal/apptest"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
@@ -39,7 +40,7 @@ func TestEveryAccountIsAtItsCap(t *testing.T) {
 		accounts := simtest.Accounts(2)
 		accounts[0].FiveHour.ResetIn = time.Hour
 		accounts[1].FiveHour.ResetIn = c.resetIn + 30*time.Second
-		inWorld(t, sim.Config{Accounts: accounts}, planned("default_max_utilization = 0.5", ""), func(w *world) {
+		inWorld(t, sim.Config{Accounts: accounts}, apptest.Planned("default_max_utilization = 0.5", ""), func(w *world) {
 			w.report("a", 0.6)
 			w.report("b", 0.6)
 			time.Sleep(time.Until(w.resetOf("b")) - c.resetIn)
@@ -87,9 +88,9 @@ func TestCapMovesASession(t *testing.T) {
 	caps := func(limit string) string {
 		var all string
 		for _, name := range []string{"a", "b", "c"} {
-			all += listed(name, "max_utilization_5h = "+limit)
+			all += apptest.Listed(name, "max_utilization_5h = "+limit)
 		}
-		return poolOf(all)
+		return apptest.PoolOf(all)
 	}
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, caps("0.5"), func(w *world) {
 		home := w.MustServe("s", simtest.PlainModel)
@@ -101,7 +102,7 @@ func TestCapMovesASession(t *testing.T) {
 		}
 		w.Want("moves", strings.Join(w.Moves(), ", "), home+">"+other+" capped")
 		w.Want("in the record", w.Last().Why, "capped")
-		w.reload(caps("0.8"))
+		w.Reload(caps("0.8"))
 		w.Want("after the reload", w.MustServe("s", simtest.PlainModel), home)
 		w.Want("moves", strings.Join(w.Moves(), ", "), home+">"+other+" capped, "+other+">"+home+" returned")
 	})
@@ -109,7 +110,7 @@ func TestCapMovesASession(t *testing.T) {
 
 // CAP-2, CAP-4: accounts that failed are no matter of caps, though all others are capped: the client sees the failure.
 func TestCapIsNoExcuseForAFailure(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, planned("default_max_utilization = 0.5", ""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.Planned("default_max_utilization = 0.5", ""), func(w *world) {
 		w.report("a", 0.6)
 		w.Provider.Inject("b", sim.Overloaded().Times(1))
 		w.Want("status", w.Request("", simtest.PlainModel, true).Status, 529)

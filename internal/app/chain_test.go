@@ -18,7 +18,7 @@ func TestReloadOfAChain(t *testing.T) {
 		w.Provider.Inject("a", sim.ServerError(500).After(time.Minute).Times(1))
 		begun := w.Begin(w.Context(), "s", simtest.PlainModel)
 		synctest.Wait()
-		w.reload(chainOf(keyAt(simtest.ProviderURL), poolAt(simtest.ProviderURL, "a")))
+		w.Reload(chainOf(keyAt(simtest.ProviderURL), poolAt(simtest.ProviderURL, "a")))
 		w.Want("upstream of the next", w.Request("s", simtest.PlainModel, true).Header.Get("X-Gateway-Upstream"), "one")
 		w.Want("account of the next", w.Received().Account, "k")
 		r := <-begun

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"shunt/internal/apptest"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
@@ -44,7 +45,7 @@ const head = "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\nanthropic-version
 // WIRE-5, WIRE-3: a body in chunks, one that is announced with expect, and one that comes byte by byte arrive as they are,
 // with a length, and the framing of the client's connection stays there. The connection serves one request after the other.
 func TestBodiesInPieces(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *world) {
 		conn := w.dial()
 		defer conn.Close()
 		responses := bufio.NewReader(conn)
@@ -84,7 +85,7 @@ func TestBodiesInPieces(t *testing.T) {
 // [server.timeouts]: a client that does not get its header out, or whose body stops, is given up; nothing reaches the
 // provider and nothing is left.
 func TestSlowClients(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *world) {
 		for name, c := range map[string]struct {
 			sent     string
 			after    time.Duration
@@ -111,7 +112,7 @@ func TestSlowClients(t *testing.T) {
 
 // FO-5: a client that leaves while it sends its request never becomes one.
 func TestClientLeavesWhileItSends(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *world) {
 		conn := w.dial()
 		io.WriteString(conn, head+"content-length: 1000\r\n\r\n{\"model\":\"x\"")
 		conn.Close()
@@ -124,7 +125,7 @@ func TestClientLeavesWhileItSends(t *testing.T) {
 
 // A client may send its next request before it has read the response to the last.
 func TestPipelining(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *world) {
 		conn := w.dial()
 		defer conn.Close()
 		go func() {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/internal/apptest"
 	"shunt/internal/clock"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
@@ -17,7 +18,7 @@ import (
 func TestClockJumps(t *testing.T) {
 	var offset atomic.Int64
 	jump := func(to time.Duration) { offset.Store(int64(to)) }
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, apptest.PoolOf(""), func(w *world) {
 		w.Provider.Fill("b", messages.FiveHour, 0.99)
 		for range 3 {
 			w.MustServe("", simtest.PlainModel)
@@ -52,7 +53,7 @@ func TestClockJumps(t *testing.T) {
 
 // TOK-1, 5-failover: a clock that is an hour slow believes in tokens that have expired; the 401 sets that right.
 func TestSlowClock(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2), TokenLifetime: 30 * time.Minute}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2), TokenLifetime: 30 * time.Minute}, apptest.PoolOf(""), func(w *world) {
 		for range 14 {
 			time.Sleep(9 * time.Minute)
 			w.MustServe("s", simtest.PlainModel)

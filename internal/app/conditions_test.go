@@ -6,24 +6,27 @@ import (
 	"testing"
 	"time"
 
+	"shunt/internal/apptest"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
 )
+
+const needsLogin = "account anthropic/a needs login"
 
 // TOK-7, CFG-51: what is wrong with an account is wrong as long as there is the account: it ends when its file goes or
 // the configuration does not list it any more, and not with a reload that keeps it.
 func TestConditionsEndWithTheirAccount(t *testing.T) {
 	ends := map[string]func(w *world){
 		"removed file": func(w *world) { w.Remove("a"); simtest.Second() },
-		"not listed":   func(w *world) { w.reload(poolOf(listed("b"))) },
-		"no pool":      func(w *world) { w.reload("[providers.anthropic]\nbase_url = \"" + simtest.ProviderURL + "\"\n") },
+		"not listed":   func(w *world) { w.Reload(apptest.PoolOf(apptest.Listed("b"))) },
+		"no pool":      func(w *world) { w.Reload("[providers.anthropic]\nbase_url = \"" + simtest.ProviderURL + "\"\n") },
 	}
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.PoolOf(""), func(w *world) {
 				time.Sleep(10 * time.Second)
 				w.Want("conditions", w.Conditions(), needsLogin)
-				w.hangUp()
+				w.HangUp()
 				simtest.Second()
 				w.Want("conditions after a reload", w.Conditions(), needsLogin)
 				end(w)
@@ -40,7 +43,7 @@ func TestConditionsEndWithTheirAccount(t *testing.T) {
 
 // TOK-7: a condition is about the account, not about the entry: an alias in another pool does not say it twice.
 func TestConditionOfASharedEntry(t *testing.T) {
-	pools := poolOf("") + "[providers.other]\nauth = \"claude_oauth\"\nbase_url = \"" + simtest.ProviderURL + "\"\n"
+	pools := apptest.PoolOf("") + "[providers.other]\nauth = \"claude_oauth\"\nbase_url = \"" + simtest.ProviderURL + "\"\n"
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, pools, func(w *world) {
 		time.Sleep(10 * time.Second)
 		w.Want("conditions", w.Conditions(), needsLogin)
@@ -57,7 +60,7 @@ func TestExpiredSetupToken(t *testing.T) {
 		return fmt.Appendf(nil, `{"claudeAiOauth":{"accessToken":%q,"expiresAt":%d,"shuntCredentialKind":"setup_token"},"shuntAccountUuid":"u-1"}`,
 			w.Provider.SetupToken("a"), time.Now().Add(left).UnixMilli())
 	}
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.PoolOf(""), func(w *world) {
 		before := w.Seen()
 		w.MustServe("", simtest.PlainModel)
 		w.Want("token", w.Calls(before)[0], "a")
@@ -84,15 +87,15 @@ func TestWarningsOfAConfiguration(t *testing.T) {
 		toml  string
 		words []string
 	}{
-		"token without uuid": {poolOf(listed("env", `token_env = "SETUP"`)), []string{"env", "no uuid"}},
-		"open pool":          {"[server]\nbind = \"0.0.0.0:3001\"\n" + poolOf(""), []string{"server.bind", "anthropic", "without a token"}},
-		"one identity":       {poolOf(listed("a", `uuid = "u-1"`) + listed("b", `uuid = "u-1"`)), []string{"account", "a", "b", "same account"}},
+		"token without uuid": {apptest.PoolOf(apptest.Listed("env", `token_env = "SETUP"`)), []string{"env", "no uuid"}},
+		"open pool":          {"[server]\nbind = \"0.0.0.0:3001\"\n" + apptest.PoolOf(""), []string{"server.bind", "anthropic", "without a token"}},
+		"one identity":       {apptest.PoolOf(apptest.Listed("a", `uuid = "u-1"`) + apptest.Listed("b", `uuid = "u-1"`)), []string{"account", "a", "b", "same account"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, c.toml, func(w *world) {
 				w.Want("warnings at the start", w.Logged(append(c.words, "WARN")...), 1)
 				w.Want("warnings of all kinds", w.Logged("WARN"), 1)
-				w.hangUp()
+				w.HangUp()
 				w.Want("warnings after a reload", w.Logged(append(c.words, "WARN")...), 2)
 				simtest.Second()
 				w.Put("c", w.Provider.Credentials("a")) // a change of the store is not a load
@@ -105,7 +108,7 @@ func TestWarningsOfAConfiguration(t *testing.T) {
 
 // TOK-7e: two entries that lead to one file have one refresher, and where they count as two accounts, a warning.
 func TestTwoEntriesOfOneFile(t *testing.T) {
-	pool := poolOf(listed("x", `credentials = "~/creds.json"`) + listed("y", `credentials = "~/creds.json"`))
+	pool := apptest.PoolOf(apptest.Listed("x", `credentials = "~/creds.json"`) + apptest.Listed("y", `credentials = "~/creds.json"`))
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1), TokenLifetime: time.Hour}, pool, func(w *world) {
 		w.Want("warnings", w.Logged("WARN", "anthropic/x", "anthropic/y", "creds.json"), 1)
 		for range 4 {
@@ -116,7 +119,7 @@ func TestTwoEntriesOfOneFile(t *testing.T) {
 		w.Want("conditions", w.Conditions(), "")
 	}, func(w *world) {
 		w.Stale("a")
-		w.Replace(w.at("creds.json"), simtest.Expiring(w.Provider.Credentials("a"), -time.Minute))
+		w.Replace(w.At("creds.json"), simtest.Expiring(w.Provider.Credentials("a"), -time.Minute))
 		w.Remove("a")
 	})
 }
@@ -124,7 +127,7 @@ func TestTwoEntriesOfOneFile(t *testing.T) {
 // TOK-3: a token endpoint that refresh tokens must not go to is not used, and its address, which may hold a password,
 // stays out of the log.
 func TestForeignTokenEndpoint(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.PoolOf(""), func(w *world) {
 		w.Want("warnings", w.Logged("WARN", "SHUNT_CLAUDE_TOKEN_URL is ignored"), 1)
 		w.Want("warnings that quote it", w.Logged("evil"), 0)
 		w.Want("status", w.Request("", simtest.PlainModel, true).Status, http.StatusOK)

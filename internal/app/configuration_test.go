@@ -8,19 +8,6 @@ import (
 	"shunt/internal/sim/simtest"
 )
 
-// poolOf returns a configuration whose default provider is a pool of the store's accounts, and more.
-func poolOf(more string) string {
-	return "[providers.anthropic]\nauth = \"claude_oauth\"\nbase_url = \"" + simtest.ProviderURL + "\"\n" + more
-}
-
-// planned is [poolOf] with a table [server.pool] of these lines.
-func planned(lines, more string) string { return "[server.pool]\n" + lines + "\n" + poolOf(more) }
-
-// listed returns an account of the default pool, with more keys as TOML lines.
-func listed(name string, keys ...string) string {
-	return "[[providers.anthropic.accounts]]\nname = \"" + name + "\"\n" + strings.Join(keys, "\n") + "\n"
-}
-
 // singleOf returns a configuration whose default provider has one credential, with more keys as TOML lines.
 func singleOf(lines ...string) string {
 	return "[providers.anthropic]\nbase_url = \"" + simtest.ProviderURL + "\"\n" + strings.Join(lines, "\n") + "\n"

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"shunt/internal/apptest"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/pool"
 	"shunt/internal/sim"
@@ -35,7 +36,7 @@ func TestADay(t *testing.T) {
 		Accounts: accounts, Seed: 1, Output: sim.Range{Min: 10, Max: 40}, TokenLifetime: 50 * time.Minute, Encodings: []string{"br", "gzip"},
 		Pace: sim.Pace{FirstByte: 800 * time.Millisecond, Delta: 150 * time.Millisecond, Chunk: 700},
 	}
-	inWorld(t, config, poolOf("[server]\nsse_keepalive_seconds = 5\n"), func(w *world) {
+	inWorld(t, config, apptest.PoolOf("[server]\nsse_keepalive_seconds = 5\n"), func(w *world) {
 		var coders, weather sync.WaitGroup
 		over := make(chan struct{})
 		weather.Go(func() { w.badWeather(over) })

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/internal/apptest"
 	"shunt/internal/observe"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
@@ -12,7 +13,7 @@ import (
 
 // OBS-1: an error event inside a stream of status 200 is not a success: not in the log, the metrics or the record.
 func TestErrorEventIsNoSuccess(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, surface+poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, surface+apptest.PoolOf(""), func(w *world) {
 		w.Provider.Inject("", simtest.Script(simtest.StartEvent, time.Second, simtest.ErrorEvent[:9], time.Second, simtest.ErrorEvent[9:]))
 		got := w.Send(sim.MessagesPath, simtest.Minimal, simtest.Body(simtest.PlainModel, true))
 		if got.Body != simtest.StartEvent+simtest.ErrorEvent || got.Err != nil || got.Status != 200 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/internal/apptest"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
 )
@@ -32,7 +33,7 @@ func TestLargeRequestsAreForgotten(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, surface+poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, surface+apptest.PoolOf(""), func(w *world) {
 				for range 3 { // what is kept for later requests
 					send(w)
 				}

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"shunt/internal/app"
+	"shunt/internal/apptest"
 	"shunt/internal/config"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/observe/observetest"
@@ -63,7 +64,7 @@ func (w *world) scrape(method string, headers ...string) (status int, text strin
 
 // OBS-2: the metrics count requests and show the state of accounts.
 func TestMetricsOfAPool(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, surface+poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, surface+apptest.PoolOf(""), func(w *world) {
 		home := w.MustServe("s", simtest.PlainModel)
 		w.Provider.Inject(home, sim.Rejected(messages.FiveHour).RetryAfter("600").Times(1))
 		away := w.MustServe("s", simtest.PlainModel)
@@ -130,7 +131,7 @@ func TestMetricsOfAPool(t *testing.T) {
 
 // OBS-2, ADM-1: every credential of the admin surface may read the metrics; no other client may.
 func TestMetricsCredential(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, surface+poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, surface+apptest.PoolOf(""), func(w *world) {
 		for _, c := range []struct {
 			status  int
 			headers []string
@@ -154,7 +155,7 @@ func TestMetricsCredential(t *testing.T) {
 		status, _ := w.scrape("POST", "Authorization", "Bearer "+adminToken)
 		w.Want("POST", status, http.StatusMethodNotAllowed)
 	}, withAdmin)
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *world) {
 		status, _ := w.scrape("GET", "Authorization", "Bearer "+adminToken)
 		w.Want("without the admin surface", status, http.StatusNotFound)
 	})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"shunt/internal/apptest"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/family/claude"
 	"shunt/internal/sim"
@@ -85,7 +86,7 @@ func TestModelsAreListed(t *testing.T) {
 		name, toml string
 		want       http.Header
 	}{
-		{"pool", poolOf(""), http.Header{"Authorization": {"Bearer TOKEN"}}},
+		{"pool", apptest.PoolOf(""), http.Header{"Authorization": {"Bearer TOKEN"}}},
 		{"key", singleOf(apiKey), http.Header{"Authorization": {"Bearer paid-key"}}},
 		{"key in x-api-key", singleOf(apiKey, `api_key_header = "x_api_key"`), http.Header{"X-Api-Key": {"paid-key"}}},
 		{"passthrough", singleOf(passthrough), http.Header{"Authorization": {"Bearer the-clients-own"}, "X-Api-Key": {"paid-key"}}},
@@ -157,7 +158,7 @@ func TestModelsWithoutALiveList(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, kind := range []string{"pool", "key", "passthrough"} {
-				toml := map[string]string{"pool": poolOf(""), "key": singleOf(apiKey), "passthrough": singleOf(passthrough)}[kind]
+				toml := map[string]string{"pool": apptest.PoolOf(""), "key": singleOf(apiKey), "passthrough": singleOf(passthrough)}[kind]
 				inWorld(t, withKey(2), toml+modelTables, func(w *world) {
 					w.Provider.Inject("", c.fault.On(sim.ModelsPath))
 					began := time.Now()
@@ -201,7 +202,7 @@ func TestModelsWithoutALiveList(t *testing.T) {
 // at all. A pool without accounts, and a host that is down, have none.
 func TestModelsThroughThePool(t *testing.T) {
 	full, none := modelList(append(configured, live...)...), modelList(configured...)
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(modelTables), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.PoolOf(modelTables), func(w *world) {
 		w.Provider.Inject("a", sim.CredentialForbidden().On(sim.ModelsPath))
 		for range 2 {
 			w.Want("list", w.get("GET", "/v1/models", simtest.Minimal).Body, full)
@@ -210,7 +211,7 @@ func TestModelsThroughThePool(t *testing.T) {
 		w.Want("status", w.Request("", simtest.PlainModel, false).Status, 429)
 		w.Want("list of a pool that cools down", w.get("GET", "/v1/models", simtest.Minimal).Body, full)
 	})
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) { // SEL-1
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, apptest.PoolOf(""), func(w *world) { // SEL-1
 		for i := range 6 {
 			session := fmt.Sprint("s", i)
 			w.get("GET", "/v1/models", simtest.With(simtest.Minimal, "X-Claude-Code-Session-Id", session))
@@ -218,10 +219,10 @@ func TestModelsThroughThePool(t *testing.T) {
 			w.Want("sent as", requests[len(requests)-1].Account, w.Home(session))
 		}
 	})
-	inWorld(t, sim.Config{}, poolOf(modelTables), func(w *world) {
+	inWorld(t, sim.Config{}, apptest.PoolOf(modelTables), func(w *world) {
 		w.Want("list without an account", w.get("GET", "/v1/models", simtest.Minimal).Body, none)
 	})
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(modelTables), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(modelTables), func(w *world) {
 		w.Want("list of a host that is down", w.get("GET", "/v1/models", simtest.Minimal).Body, none)
 	}, func(w *world) { w.Unplug("127.0.0.1:8001") })
 	inWorld(t, paid, singleOf(apiKey), func(w *world) { // as other vendors list them

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/internal/apptest"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
@@ -35,22 +36,22 @@ func TestThresholdsAndCaps(t *testing.T) {
 	const defaults = "hard_threshold = 0.9\ndefault_threshold = 0.5\ndefault_threshold_5h = 0.6\n"
 	const caps = "default_max_utilization = 0.99\ndefault_max_utilization_7d = 0.8\n"
 	for _, c := range []struct{ toml, want string }{
-		{poolOf(""), "0.98 0.98 0.98 / - - -"},
-		{planned("", ""), "0.98 0.98 0.98 / - - -"},
-		{planned("hard_threshold = 0.9", ""), "0.9 0.9 0.9 / - - -"},
-		{planned(defaults, ""), "0.6 0.5 0.5 / - - -"},
-		{planned(defaults, listed("a", "threshold = 0.7")), "0.7 0.7 0.7 / - - -"},
-		{planned(defaults, listed("a", "threshold = 0.7", "threshold_5h = 0.95")), "0.9 0.7 0.7 / - - -"},
-		{planned(defaults, listed("a", "threshold_fable = 0.1")), "0.6 0.5 0.1 / - - -"},
-		{planned("default_threshold_7d = 0.3\ndefault_threshold_fable = 0.4", listed("a", "threshold_7d = 0")), "0.98 0 0.4 / - - -"},
-		{poolOf(listed("a", "threshold_7d = 0.5")), "0.98 0.5 0.98 / - - -"},
+		{apptest.PoolOf(""), "0.98 0.98 0.98 / - - -"},
+		{apptest.Planned("", ""), "0.98 0.98 0.98 / - - -"},
+		{apptest.Planned("hard_threshold = 0.9", ""), "0.9 0.9 0.9 / - - -"},
+		{apptest.Planned(defaults, ""), "0.6 0.5 0.5 / - - -"},
+		{apptest.Planned(defaults, apptest.Listed("a", "threshold = 0.7")), "0.7 0.7 0.7 / - - -"},
+		{apptest.Planned(defaults, apptest.Listed("a", "threshold = 0.7", "threshold_5h = 0.95")), "0.9 0.7 0.7 / - - -"},
+		{apptest.Planned(defaults, apptest.Listed("a", "threshold_fable = 0.1")), "0.6 0.5 0.1 / - - -"},
+		{apptest.Planned("default_threshold_7d = 0.3\ndefault_threshold_fable = 0.4", apptest.Listed("a", "threshold_7d = 0")), "0.98 0 0.4 / - - -"},
+		{apptest.PoolOf(apptest.Listed("a", "threshold_7d = 0.5")), "0.98 0.5 0.98 / - - -"},
 
-		{planned(caps, ""), "0.98 0.98 0.98 / 0.99 0.8 0.99"},
-		{planned(caps, listed("a", "max_utilization = 1")), "0.98 0.98 0.98 / 1 1 1"},
-		{planned(caps, listed("a", "max_utilization_5h = 0.5")), "0.98 0.98 0.98 / 0.5 0.8 0.99"},
-		{planned("default_max_utilization_fable = 0.4", ""), "0.98 0.98 0.98 / - - 0.4"},
-		{planned("default_max_utilization_5h = 0.4", listed("a", "max_utilization_fable = 0")), "0.98 0.98 0.98 / 0.4 - 0"},
-		{poolOf(listed("a", "max_utilization_7d = 0.9")), "0.98 0.98 0.98 / - 0.9 -"},
+		{apptest.Planned(caps, ""), "0.98 0.98 0.98 / 0.99 0.8 0.99"},
+		{apptest.Planned(caps, apptest.Listed("a", "max_utilization = 1")), "0.98 0.98 0.98 / 1 1 1"},
+		{apptest.Planned(caps, apptest.Listed("a", "max_utilization_5h = 0.5")), "0.98 0.98 0.98 / 0.5 0.8 0.99"},
+		{apptest.Planned("default_max_utilization_fable = 0.4", ""), "0.98 0.98 0.98 / - - 0.4"},
+		{apptest.Planned("default_max_utilization_5h = 0.4", apptest.Listed("a", "max_utilization_fable = 0")), "0.98 0.98 0.98 / 0.4 - 0"},
+		{apptest.PoolOf(apptest.Listed("a", "max_utilization_7d = 0.9")), "0.98 0.98 0.98 / - 0.9 -"},
 	} {
 		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, c.toml, func(w *world) {
 			if got := w.limits("a"); got != c.want {
@@ -62,18 +63,18 @@ func TestThresholdsAndCaps(t *testing.T) {
 
 // CFG-51, CAP-3: a reload brings thresholds and caps to accounts whose quota is known already.
 func TestReloadOfThresholdsAndCaps(t *testing.T) {
-	inBoth(t, sim.Config{Accounts: simtest.Accounts(2)}, planned("", ""), func(w *world, reload func(string)) {
+	inBoth(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.Planned("", ""), func(w *world, reload func(string)) {
 		w.Provider.Fill("a", messages.SevenDay, 0.5)
 		session := w.SessionAt("a")
-		reload(planned("default_threshold_7d = 0.5", ""))
+		reload(apptest.Planned("default_threshold_7d = 0.5", ""))
 		w.Want("served, a near its quota, by", w.MustServe(session, simtest.PlainModel), "b")
-		reload(planned("default_threshold_7d = 0.6", ""))
+		reload(apptest.Planned("default_threshold_7d = 0.6", ""))
 		w.Want("served by", w.MustServe(session, simtest.PlainModel), "a")
-		reload(planned("default_max_utilization = 0.5", ""))
+		reload(apptest.Planned("default_max_utilization = 0.5", ""))
 		w.Want("served, a capped, by", w.MustServe(session, simtest.PlainModel), "b")
-		reload(planned("default_max_utilization = 0.6", ""))
+		reload(apptest.Planned("default_max_utilization = 0.6", ""))
 		w.Want("served by", w.MustServe(session, simtest.PlainModel), "a")
-		reload(poolOf(listed("a", "max_utilization_7d = 0.4") + listed("b")))
+		reload(apptest.PoolOf(apptest.Listed("a", "max_utilization_7d = 0.4") + apptest.Listed("b")))
 		w.Want("served, a capped by its own key, by", w.MustServe(session, simtest.PlainModel), "b")
 	})
 }
@@ -88,11 +89,11 @@ func TestPlanning(t *testing.T) {
 		{Name: "slow", SevenDay: sim.Window{Fill: 0.1, ResetIn: 5 * day}}, // much is left
 	}
 	for _, c := range []struct{ toml, instead, atFast string }{
-		{poolOf(""), "fast", "fast"},
-		{planned("", ""), "slow", "fast"},
-		{planned("burn_rate_avoidance = true", ""), "slow", "slow"},
-		{planned("burn_rate_avoidance = true\ndefault_threshold = 0.95", ""), "slow", "slow"},
-		{planned("burn_rate_avoidance = false\nusage_refresh_seconds = 60", ""), "slow", "fast"},
+		{apptest.PoolOf(""), "fast", "fast"},
+		{apptest.Planned("", ""), "slow", "fast"},
+		{apptest.Planned("burn_rate_avoidance = true", ""), "slow", "slow"},
+		{apptest.Planned("burn_rate_avoidance = true\ndefault_threshold = 0.95", ""), "slow", "slow"},
+		{apptest.Planned("burn_rate_avoidance = false\nusage_refresh_seconds = 60", ""), "slow", "fast"},
 	} {
 		inWorld(t, sim.Config{Accounts: accounts}, c.toml, func(w *world) {
 			time.Sleep(3 * time.Second)

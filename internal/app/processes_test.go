@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shunt/internal/app"
+	"shunt/internal/apptest"
 	"shunt/internal/config"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
@@ -40,7 +41,7 @@ func (w *world) another() (a *app.App, client *http.Client, end func()) {
 
 // TOK-4, TOK-7b: two processes with one store refresh each token once between them, and use what the other one got.
 func TestTwoProcessesShareAStore(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(3), TokenLifetime: 24 * time.Minute}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3), TokenLifetime: 24 * time.Minute}, apptest.PoolOf(""), func(w *world) {
 		other, client, end := w.another()
 		defer end()
 		mine := w.Client
@@ -80,7 +81,7 @@ func TestTwoProcessesShareAStore(t *testing.T) {
 
 // TOK-5: a process that ends during its refresh saves the login for the next one.
 func TestProcessesFollowEachOther(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *world) {
 		time.Sleep(4 * time.Second)
 		w.Want("refreshes", len(w.Refreshes()), 1)
 		_, client, end := w.another()
@@ -106,7 +107,7 @@ func TestProcessesFollowEachOther(t *testing.T) {
 // TOK-4: a second process that holds the lock for as long as a refresh may take and gets no response delays this one's own refresh,
 // not its requests.
 func TestLockOfADeadProcess(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.PoolOf(""), func(w *world) {
 		for range 2 {
 			r := w.Request("", simtest.PlainModel, true)
 			w.Want("served by", r.Account, "b")

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"shunt/internal/apptest"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
@@ -18,25 +19,13 @@ import (
 
 // reloads are the two ways to have shunt take a new configuration (CFG-50).
 var reloads = map[string]func(w *world, toml string){
-	"SIGHUP": func(w *world, toml string) {
-		w.Must(os.WriteFile(w.File, []byte(toml), 0o600))
-		w.hangUp()
-	},
+	"SIGHUP": func(w *world, toml string) { w.Reload(toml) },
 	"content": func(w *world, toml string) {
 		w.Replace(w.File, []byte(toml))
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 	},
 }
-
-// hangUp is a SIGHUP, after which the file has been looked at.
-func (w *world) hangUp() {
-	w.HUP <- struct{}{}
-	time.Sleep(time.Millisecond)
-	synctest.Wait()
-}
-
-func (w *world) reload(toml string) { reloads["SIGHUP"](w, toml) }
 
 func inBoth(t *testing.T, provider sim.Config, toml string, test func(w *world, reload func(toml string))) {
 	for name, reload := range reloads {
@@ -51,9 +40,11 @@ func inBoth(t *testing.T, provider sim.Config, toml string, test func(w *world, 
 // CFG-50, SEL-1, SEL-30: an account that is switched off by a reload loses its sessions, and only those move; when it is
 // switched on again they come home.
 func TestReloadSwitchesAnAccountOffAndOn(t *testing.T) {
-	list := func(keys ...string) string { return poolOf(listed("a") + listed("b", keys...) + listed("c")) }
+	list := func(keys ...string) string {
+		return apptest.PoolOf(apptest.Listed("a") + apptest.Listed("b", keys...) + apptest.Listed("c"))
+	}
 	inBoth(t, sim.Config{Accounts: simtest.Accounts(3)}, list(), func(w *world, reload func(string)) {
-		homes := w.homes()
+		homes := w.Homes()
 		reload(list("disabled = true"))
 		before := w.Seen()
 		for session, home := range homes {
@@ -84,7 +75,7 @@ func TestReloadSwitchesAnAccountOffAndOn(t *testing.T) {
 // CFG-51, SEL-12: quota, cooldowns, counters and turns survive a reload, even one that takes the account out
 // for a while.
 func TestReloadKeepsWhatIsKnown(t *testing.T) {
-	inBoth(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world, reload func(string)) {
+	inBoth(t, sim.Config{Accounts: simtest.Accounts(3)}, apptest.PoolOf(""), func(w *world, reload func(string)) {
 		for _, name := range []string{"a", "b", "c", "a"} {
 			w.Want("turn", w.MustServe("", simtest.PlainModel), name)
 		}
@@ -92,8 +83,8 @@ func TestReloadKeepsWhatIsKnown(t *testing.T) {
 		w.Want("served by", w.MustServe("", simtest.PlainModel), "c")
 		before, at := w.State("b"), time.Now()
 		for _, toml := range []string{
-			poolOf(listed("a") + listed("b") + listed("c")), poolOf(listed("a") + listed("c")), poolOf(listed("a", "disabled = true")),
-			"[providers.anthropic]\nauth = \"passthrough\"\nbase_url = \"" + simtest.ProviderURL + "\"\n", poolOf(""),
+			apptest.PoolOf(apptest.Listed("a") + apptest.Listed("b") + apptest.Listed("c")), apptest.PoolOf(apptest.Listed("a") + apptest.Listed("c")), apptest.PoolOf(apptest.Listed("a", "disabled = true")),
+			"[providers.anthropic]\nauth = \"passthrough\"\nbase_url = \"" + simtest.ProviderURL + "\"\n", apptest.PoolOf(""),
 		} {
 			reload(toml)
 		}
@@ -110,14 +101,14 @@ func TestReloadKeepsWhatIsKnown(t *testing.T) {
 // CFG-50: a file with a mistake changes nothing, and the log has the reason, once for each version of the file.
 func TestBrokenFileChangesNothing(t *testing.T) {
 	const condition = "configuration not reloaded"
-	good := poolOf(listed("a"))
+	good := apptest.PoolOf(apptest.Listed("a"))
 	for name, c := range map[string]struct {
 		toml  string
 		words []string
 	}{
 		"syntax":      {good + "\n[server", []string{"shunt.toml"}},
 		"unknown key": {good + "\n[server]\nbnid = \"127.0.0.1:1\"\n", []string{"bnid", "bind"}},
-		"bad value":   {poolOf(listed("a", "threshold = 2")), []string{"threshold"}},
+		"bad value":   {apptest.PoolOf(apptest.Listed("a", "threshold = 2")), []string{"threshold"}},
 		"no provider": {"[server]\ndefault_provider = \"nope\"\n", []string{"default_provider"}},
 		"not https":   {"[providers.anthropic]\nauth = \"claude_oauth\"\nbase_url = \"http://example.com\"\n", []string{"base_url"}},
 		"empty":       {"", []string{"empty"}},
@@ -149,19 +140,19 @@ func TestBrokenFileChangesNothing(t *testing.T) {
 
 // CFG-50: nor does a file that is gone, or a directory in its place.
 func TestMissingFileChangesNothing(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *world) {
 		w.Must(os.Remove(w.File))
 		time.Sleep(2 * time.Second)
 		w.Want("conditions without a file", w.Conditions(), "configuration not reloaded")
 		w.Must(os.Mkdir(w.File, 0o700))
-		w.hangUp()
+		w.HangUp()
 		w.Want("log lines", w.Logged("running configuration stays"), 2)
 		w.Put("b", w.Provider.Credentials("a"))
 		simtest.Second()
 		w.Want("members after a change of the store", w.members(), "a b")
 		w.MustServe("", simtest.PlainModel)
 		w.Must(os.Remove(w.File))
-		w.Must(os.WriteFile(w.File, []byte(poolOf("")), 0o600))
+		w.Must(os.WriteFile(w.File, []byte(apptest.PoolOf("")), 0o600))
 		time.Sleep(2 * time.Second)
 		w.Want("conditions with one", w.Conditions(), "")
 	})
@@ -170,7 +161,7 @@ func TestMissingFileChangesNothing(t *testing.T) {
 // CFG-51: a setting that needs a restart is named when it changes, and goes on as it was; the others of the same file
 // take effect.
 func TestRestartOnlySettings(t *testing.T) {
-	inBoth(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world, reload func(string)) {
+	inBoth(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.PoolOf(""), func(w *world, reload func(string)) {
 		reload(`[server]
 bind = "127.0.0.1:4001"
 max_concurrent_requests = 1
@@ -182,7 +173,7 @@ max_request_bytes = 1000
 read_header_ms = 1
 [log]
 format = "json"
-` + poolOf(listed("b")))
+` + apptest.PoolOf(apptest.Listed("b")))
 		for _, key := range []string{
 			"server.bind", "server.max_concurrent_requests", "server.limits.max_request_header_bytes", "server.limits.max_url_length",
 			"server.timeouts.read_header_ms", "log.format",
@@ -200,7 +191,7 @@ format = "json"
 // CFG-50: where a provider is and how it is spoken to changes with the next request; one that has begun goes on with what
 // it began with, its resends included.
 func TestReloadMovesAProvider(t *testing.T) {
-	inBoth(t, sim.Config{Accounts: append(simtest.Accounts(1), sim.Account{Name: "paid", APIKey: "paid-key"})}, poolOf(""), func(w *world, reload func(string)) {
+	inBoth(t, sim.Config{Accounts: append(simtest.Accounts(1), sim.Account{Name: "paid", APIKey: "paid-key"})}, apptest.PoolOf(""), func(w *world, reload func(string)) {
 		host := func() string {
 			requests := w.Provider.Requests()
 			return requests[len(requests)-1].Host
@@ -240,7 +231,7 @@ func TestReloadMovesAProvider(t *testing.T) {
 // is known of it, and their sessions.
 func TestReloadSwitchesTheDefaultProvider(t *testing.T) {
 	pools := func(name string) string {
-		return "[server]\ndefault_provider = \"" + name + "\"\n" + poolOf("") +
+		return "[server]\ndefault_provider = \"" + name + "\"\n" + apptest.PoolOf("") +
 			"[providers.other]\nauth = \"claude_oauth\"\nbase_url = \"" + simtest.ProviderURL + "\"\n[[providers.other.accounts]]\nname = \"a\"\n"
 	}
 	inBoth(t, sim.Config{Accounts: simtest.Accounts(2)}, pools("anthropic"), func(w *world, reload func(string)) {
@@ -274,10 +265,10 @@ func TestReloadSwitchesTheDefaultProvider(t *testing.T) {
 // SEL-20, CFG-50: a threshold that changes moves the sessions of an account that is now near its quota, and brings them
 // back.
 func TestReloadChangesThresholds(t *testing.T) {
-	list := func(keys ...string) string { return poolOf(listed("a", keys...) + listed("b")) }
+	list := func(keys ...string) string { return apptest.PoolOf(apptest.Listed("a", keys...) + apptest.Listed("b")) }
 	inBoth(t, sim.Config{Accounts: simtest.Accounts(2)}, list(), func(w *world, reload func(string)) {
 		w.Provider.Fill("a", messages.FiveHour, 0.6)
-		homes := w.homes()
+		homes := w.Homes()
 		reload(list("threshold_5h = 0.5"))
 		for session := range homes {
 			w.Want(session, w.MustServe(session, simtest.PlainModel), "b")
@@ -294,13 +285,13 @@ func TestReloadChangesThresholds(t *testing.T) {
 func TestHangupResolvesReferences(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, "placeholder = 1", func(w *world) {
 		for range 3 {
-			w.hangUp()
+			w.HangUp()
 		}
 		w.MustServe("", simtest.PlainModel)
-		w.Must(os.WriteFile(w.at("url"), []byte("http://localhost:9009\n"), 0o600))
+		w.Must(os.WriteFile(w.At("url"), []byte("http://localhost:9009\n"), 0o600))
 		time.Sleep(5 * time.Second)
 		w.MustServe("", simtest.PlainModel)
-		w.hangUp()
+		w.HangUp()
 		w.MustServe("", simtest.PlainModel)
 		var hosts []string
 		for _, r := range w.Provider.Requests() {
@@ -308,15 +299,15 @@ func TestHangupResolvesReferences(t *testing.T) {
 		}
 		w.Want("hosts", strings.Join(hosts, " "), "127.0.0.1:8001 127.0.0.1:8001 localhost:9009")
 	}, func(w *world) {
-		w.Must(os.WriteFile(w.at("url"), []byte(simtest.ProviderURL), 0o600))
-		w.Must(os.WriteFile(w.File, []byte("[providers.anthropic]\nauth = \"claude_oauth\"\nbase_url = \"${file:"+w.at("url")+"}\"\n"), 0o600))
+		w.Must(os.WriteFile(w.At("url"), []byte(simtest.ProviderURL), 0o600))
+		w.Must(os.WriteFile(w.File, []byte("[providers.anthropic]\nauth = \"claude_oauth\"\nbase_url = \"${file:"+w.At("url")+"}\"\n"), 0o600))
 	})
 }
 
 // CFG-50: requests do not notice that shunt is reloaded all the time, nor that the store changes.
 func TestRequestsDuringReloads(t *testing.T) {
 	list := func(i int) string {
-		return poolOf(listed("a", fmt.Sprintf("priority = %d", i)) + listed("b", fmt.Sprintf("disabled = %v", i%2 == 0)) + listed("c"))
+		return apptest.PoolOf(apptest.Listed("a", fmt.Sprintf("priority = %d", i)) + apptest.Listed("b", fmt.Sprintf("disabled = %v", i%2 == 0)) + apptest.Listed("c"))
 	}
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(3), Pace: sim.Pace{FirstByte: 30 * time.Millisecond, Delta: time.Millisecond}}, list(0), func(w *world) {
 		var clients sync.WaitGroup
@@ -341,8 +332,8 @@ func TestRequestsDuringReloads(t *testing.T) {
 
 // CFG-50, [log]: the level and the request log follow a reload.
 func TestReloadChangesTheLog(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
-		first, later := w.at("first.log"), w.at("later.log")
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *world) {
+		first, later := w.At("first.log"), w.At("later.log")
 		lines := func(path string) int {
 			time.Sleep(time.Second)
 			data, err := os.ReadFile(path)
@@ -351,7 +342,7 @@ func TestReloadChangesTheLog(t *testing.T) {
 			}
 			return strings.Count(string(data), "\n")
 		}
-		log := func(keys string) { w.reload(poolOf("") + "[log]\n" + keys + "\n") }
+		log := func(keys string) { w.Reload(apptest.PoolOf("") + "[log]\n" + keys + "\n") }
 		log(`requests = "` + first + `"`)
 		w.MustServe("", simtest.PlainModel)
 		w.Want("records after the log was switched on", lines(first), 1)
@@ -360,7 +351,7 @@ func TestReloadChangesTheLog(t *testing.T) {
 		w.Want("records in the first", lines(first), 1)
 		w.Want("records in the later", lines(later), 1)
 		w.Must(os.Rename(later, later+".1"))
-		w.hangUp()
+		w.HangUp()
 		w.MustServe("", simtest.PlainModel)
 		w.Want("records after a rotation", lines(later), 1)
 		log(`requests = "/proc/none/requests.log"`)
@@ -382,13 +373,13 @@ func TestSlowRequestDuringAChange(t *testing.T) {
 		change func(w *world, home, other string)
 		stays  bool
 	}{
-		"other accounts":   {func(w *world, _, other string) { w.reload(poolOf(listed(other))) }, true},
-		"all switched off": {func(w *world, home, _ string) { w.reload(poolOf(listed(home, "disabled = true"))) }, true},
-		"no pool":          {func(w *world, _, _ string) { w.reload("[providers.anthropic]\nbase_url = \"http://localhost:9009\"\n") }, true},
+		"other accounts":   {func(w *world, _, other string) { w.Reload(apptest.PoolOf(apptest.Listed(other))) }, true},
+		"all switched off": {func(w *world, home, _ string) { w.Reload(apptest.PoolOf(apptest.Listed(home, "disabled = true"))) }, true},
+		"no pool":          {func(w *world, _, _ string) { w.Reload("[providers.anthropic]\nbase_url = \"http://localhost:9009\"\n") }, true},
 		"renamed":          {func(w *world, home, _ string) { w.Must(os.Rename(w.Entry(home), w.Entry("z"))); simtest.Second() }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.PoolOf(""), func(w *world) {
 				home := w.MustServe("s", simtest.PlainModel)
 				other := map[string]string{"a": "b", "b": "a"}[home]
 				body := simtest.Body(simtest.PlainModel, true)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/internal/apptest"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
 )
@@ -18,7 +19,7 @@ func TestReturnHome(t *testing.T) {
 		"when cold":  {"return_home = \"when_cold\"\ncache_ttl_seconds = 60", time.Minute + time.Second},
 		"in between": {"return_home = \"when_cold\"", 5*time.Minute + time.Second},
 	} {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, planned(c.keys, ""), func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.Planned(c.keys, ""), func(w *world) {
 			home := w.MustServe("s", simtest.PlainModel)
 			w.Provider.Inject(home, sim.Overloaded().Times(1))
 			away := w.MustServe("s", simtest.PlainModel)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/internal/apptest"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
@@ -29,7 +30,7 @@ func TestNothingIsGivenAway(t *testing.T) {
 	)
 	requests := filepath.Join(t.TempDir(), "requests.jsonl")
 	talkative := func(w *world) { w.Level.Set(slog.LevelDebug) }
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf("[log]\nlevel = \"debug\"\nrequests = \""+requests+"\"\n[server.limits]\nmax_url_length = 300\n"), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.PoolOf("[log]\nlevel = \"debug\"\nrequests = \""+requests+"\"\n[server.limits]\nmax_url_length = 300\n"), func(w *world) {
 		planted := []string{prompt, query, session, header, "sk-ant-", "planted-device", "sim text"} // the last is in responses
 		client := simtest.With(simtest.Minimal, "Authorization", "Bearer "+header, "X-Api-Key", header, "Cookie", header, "X-Claude-Code-Session-Id", session,
 			"X-Shunt-Token", header, "X-Forwarded-For", header, "X-Custom", header)

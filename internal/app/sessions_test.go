@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/internal/apptest"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
@@ -20,7 +21,7 @@ import (
 func TestSessionsStay(t *testing.T) {
 	const sessions = 200
 	away := func(w *world) { os.Remove(filepath.Join(w.Store, "e.json")) }
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(5)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(5)}, apptest.PoolOf(""), func(w *world) {
 		homes, share := map[string]string{}, map[string]int{}
 		for i := range sessions {
 			s := fmt.Sprint("s", i)
@@ -74,7 +75,7 @@ func TestAccountThresholds(t *testing.T) {
 		{"threshold_7d = 0.4", messages.SevenDay, 0.4, simtest.FableModel, false}, // the Fable week governs
 		{"threshold = 0.0", messages.FiveHour, 0, simtest.PlainModel, true},
 	} {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(listed("a", c.keys)+listed("b")), func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.PoolOf(apptest.Listed("a", c.keys)+apptest.Listed("b")), func(w *world) {
 			w.Provider.Fill("a", c.window, c.fill)
 			session, at := "", ""
 			for i := 0; at != "a"; i++ {
@@ -101,11 +102,11 @@ func TestWhereSessionsGo(t *testing.T) {
 	}{
 		{"", "abcd", "c"},
 		{"", "abc", "d"}, // unknown first
-		{listed("a") + listed("b", "priority = 10") + listed("c", "priority = 20") + listed("d"), "abcd", "b"},
-		{listed("a", "priority = 900") + listed("b", "priority = 10") + listed("c") + listed("d", "priority = 10"), "abcd", "d"},
-		{listed("a") + listed("b") + listed("c", "disabled = true") + listed("d"), "abd", "d"},
+		{apptest.Listed("a") + apptest.Listed("b", "priority = 10") + apptest.Listed("c", "priority = 20") + apptest.Listed("d"), "abcd", "b"},
+		{apptest.Listed("a", "priority = 900") + apptest.Listed("b", "priority = 10") + apptest.Listed("c") + apptest.Listed("d", "priority = 10"), "abcd", "d"},
+		{apptest.Listed("a") + apptest.Listed("b") + apptest.Listed("c", "disabled = true") + apptest.Listed("d"), "abd", "d"},
 	} {
-		inWorld(t, sim.Config{Accounts: accounts}, poolOf(c.toml), func(w *world) {
+		inWorld(t, sim.Config{Accounts: accounts}, apptest.PoolOf(c.toml), func(w *world) {
 			sessions := map[string]string{}
 			for i := 0; len(sessions) < len(c.seen); i++ { // an account that serves is seen
 				home := w.Home(fmt.Sprint("s", i))

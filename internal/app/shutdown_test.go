@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"shunt/internal/apptest"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
 )
@@ -29,7 +30,7 @@ func TestShutdown(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			requests := filepath.Join(t.TempDir(), "requests.jsonl")
 			config := sim.Config{Accounts: simtest.Accounts(1), Output: sim.Range{Min: 80, Max: 80}, Pace: sim.Pace{Delta: time.Second}}
-			inWorld(t, config, poolOf(c.toml+"[log]\nrequests = \""+requests+"\"\n"), func(w *world) {
+			inWorld(t, config, apptest.PoolOf(c.toml+"[log]\nrequests = \""+requests+"\"\n"), func(w *world) {
 				open := w.Begin(w.Context(), "s", simtest.PlainModel)
 				time.Sleep(5 * time.Second)
 				ended := make(chan time.Duration, 1)

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"shunt/internal/apptest"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
 )
@@ -76,7 +77,7 @@ func TestClientsThatReadNothingAreDisconnected(t *testing.T) {
 		fault  sim.Fault
 	}{
 		"stream": {paid, singleOf(apiKey), true, sim.SlowFirstEvent(time.Second)},
-		"JSON":   {sim.Config{Accounts: simtest.Accounts(1)}, poolOf("[server.pool]\nramp_initial_concurrency = 2\n"), false, longJSON},
+		"JSON":   {sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf("[server.pool]\nramp_initial_concurrency = 2\n"), false, longJSON},
 	} {
 		inWorld(t, c.config, twoSlots+noPings+c.toml, func(w *world) {
 			w.Provider.Inject("", c.fault.Times(2))
@@ -119,15 +120,15 @@ func TestClientsThatReadSlowlyStay(t *testing.T) {
 			w.Errorf("%d bytes, %v", n, err)
 		}
 	}
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *world) {
 		w.Provider.Inject("", longJSON.Times(1))
 		read(w, time.Minute)
 	})
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf("[server.timeouts]\nwrite_stall_ms = 0\n"), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf("[server.timeouts]\nwrite_stall_ms = 0\n"), func(w *world) {
 		w.Provider.Inject("", longJSON.Times(1))
 		read(w, 6*time.Minute)
 	})
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, "[server]\nsse_keepalive_seconds = 0\n"+poolOf("[server.timeouts]\nwrite_stall_ms = 5000\nupstream_ttfb_ms = 0\n"), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, "[server]\nsse_keepalive_seconds = 0\n"+apptest.PoolOf("[server.timeouts]\nwrite_stall_ms = 5000\nupstream_ttfb_ms = 0\n"), func(w *world) {
 		w.Provider.Inject("", sim.SlowFirstEvent(100*time.Second).Times(1))
 		if got := w.Request("", simtest.PlainModel, true); got.Status != http.StatusOK || got.Err != nil {
 			w.Errorf("a silent stream: %d, %v", got.Status, got.Err)
@@ -137,7 +138,7 @@ func TestClientsThatReadSlowlyStay(t *testing.T) {
 
 // A client that reads nothing delays a shutdown by no more than server.shutdown_timeout_seconds.
 func TestShutdownWithAStalledClient(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *world) {
 		w.Provider.Inject("", longJSON)
 		defer w.sendOn("", simtest.Body(simtest.PlainModel, false)).Close()
 		began := time.Now()
@@ -149,7 +150,7 @@ func TestShutdownWithAStalledClient(t *testing.T) {
 
 // [server.timeouts] read_idle_ms: bodies that arrive a byte a second get 408 after 30 s, and their slots are free.
 func TestSlowBodiesFreeTheirSlots(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, twoSlots+poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, twoSlots+apptest.PoolOf(""), func(w *world) {
 		beginning := head + "content-length: 1000000\r\n\r\n{\"model\":\"" + simtest.PlainModel + "\",\"x\":\""
 		began := time.Now()
 		first, second := w.drip(beginning), w.drip(beginning)
@@ -181,7 +182,7 @@ provider = "own"
 
 // AUTH-2c: requests without a token neither hold a slot nor have their body read where every upstream needs one.
 func TestNoTokenNoSlot(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, twoSlots+poolOf("[server.auth]\n"), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, twoSlots+apptest.PoolOf("[server.auth]\n"), func(w *world) {
 		for range 5 {
 			began := time.Now()
 			got := <-w.drip(head + "x-claude-code-session-id: s\r\ncontent-length: 1000000\r\n\r\n{\"model\":\"" + simtest.PlainModel + "\",\"x\":\"")
@@ -236,7 +237,7 @@ func TestNoTokenUntilTheRouteIsKnown(t *testing.T) {
 
 // [server] max_concurrent_requests: only inference takes a slot. What an operator looks at when all are taken still responds.
 func TestPagesNeedNoSlot(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, surface+"[server]\nmax_concurrent_requests = 1\n"+poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, surface+"[server]\nmax_concurrent_requests = 1\n"+apptest.PoolOf(""), func(w *world) {
 		w.Provider.Inject("", longJSON.Times(1))
 		defer w.sendOn("", simtest.Body(simtest.PlainModel, false)).Close()
 		w.Want("another request", w.Request("", simtest.PlainModel, false).Status, http.StatusServiceUnavailable)

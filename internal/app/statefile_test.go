@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"shunt/internal/app"
+	"shunt/internal/apptest"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/family/claude"
 	"shunt/internal/pool"
@@ -51,7 +52,7 @@ func (w *world) savedQuota(path, account string) float64 {
 // from it, before the first request.
 func TestQuotaSurvivesARestart(t *testing.T) {
 	path, lines := keepsQuota(t)
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, planned(lines, ""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.Planned(lines, ""), func(w *world) {
 		time.Sleep(time.Minute)
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			w.Errorf("nothing is known, and it was saved: %v", err)
@@ -97,7 +98,7 @@ func TestQuotaSurvivesARestart(t *testing.T) {
 func TestBrokenStateFile(t *testing.T) {
 	path, lines := keepsQuota(t)
 	const broken = `{"version":3,"accounts":[{"key"`
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, planned(lines, ""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.Planned(lines, ""), func(w *world) {
 		w.Want("warnings", w.Logged("level=WARN", "starts without it", path), 1)
 		if kept, err := os.ReadFile(path + ".bad"); err != nil || string(kept) != broken {
 			w.Errorf("%v: kept %q", err, kept)
@@ -117,7 +118,7 @@ func TestBrokenStateFile(t *testing.T) {
 // QUO-30: a failed write is one condition and one line of the log until a later one succeeds, and loses nothing.
 func TestStateFileThatCannotBeWritten(t *testing.T) {
 	path, lines := keepsQuota(t)
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, planned(lines, ""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.Planned(lines, ""), func(w *world) {
 		w.MustServe("", simtest.PlainModel)
 		time.Sleep(time.Minute)
 		w.Want("conditions", w.Conditions(), "quota not saved")
@@ -136,7 +137,7 @@ func TestStateFileThatCannotBeWritten(t *testing.T) {
 // QUO-36: a file of version 2 is rewritten as version 3 within a tick, though nothing has happened.
 func TestVersion2IsRewritten(t *testing.T) {
 	path, lines := keepsQuota(t)
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, planned(lines, ""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.Planned(lines, ""), func(w *world) {
 		if s := w.State("a"); s.Quota.Status(claude.FiveHour) != "rejected" || s.Group != pool.OverHard {
 			w.Errorf("%q, %v", s.Quota.Status(claude.FiveHour), s.Group)
 		}
@@ -160,7 +161,7 @@ func TestVersion2IsRewritten(t *testing.T) {
 func TestNoStateFile(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, planned("", ""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.Planned("", ""), func(w *world) {
 		w.MustServe("", simtest.PlainModel)
 		time.Sleep(time.Minute)
 		w.Must(w.Stop())

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/internal/apptest"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
@@ -22,20 +23,10 @@ func (w *world) members() string {
 	return strings.Join(names, " ")
 }
 
-// owned returns a credentials file with the owner of its account; an empty organization is left out.
-func owned(credentials []byte, uuid, organization string) []byte {
-	return simtest.Edited(credentials, func(file map[string]any) {
-		file["shuntAccountUuid"] = uuid
-		if organization != "" {
-			file["shuntOrganizationUuid"] = organization
-		}
-	})
-}
-
 // ACC-4: new, changed, renamed and removed files take effect within a second, at whatever moment they come.
 func TestStoreChangesTakeEffect(t *testing.T) {
 	for _, moment := range []time.Duration{0, 1, 130 * time.Millisecond, 249 * time.Millisecond, 251 * time.Millisecond, 999 * time.Millisecond} {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, apptest.PoolOf(""), func(w *world) {
 			time.Sleep(10*time.Second + moment)
 			w.Want("at first", w.members(), "a")
 
@@ -99,7 +90,7 @@ func TestStoreSkipsWhatCannotBeUsed(t *testing.T) {
 		"link to self": {func(w *world, path string) { w.Must(os.Symlink("b.json", path)) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.PoolOf(""), func(w *world) {
 				warnings := map[bool]int{false: 0, true: 1}[c.reason != ""]
 				warned := func() int { return w.Logged("WARN", "skipped in the account store", "b.json", c.reason) }
 				w.Want("members", w.members(), "a")
@@ -136,7 +127,7 @@ func content(text string) func(w *world, path string) {
 // ACC-4: only the names of accounts are entries; other files are not, and hidden and foreign files are no business
 // of shunt's.
 func TestStoreNames(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *world) {
 		w.Want("members", w.members(), "0-9 a")
 		w.Want("warnings", w.Logged("WARN"), 2)
 		for _, name := range []string{"Work.json", "a_b.json"} {
@@ -152,7 +143,7 @@ func TestStoreNames(t *testing.T) {
 
 // ACC-4: a login is not given up because its file is empty for the moment in which a program rewrites it.
 func TestStoreFileRewrittenInPlace(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *world) {
 		time.Sleep(100 * time.Millisecond)
 		for range 20 {
 			w.Put("a", nil)
@@ -172,7 +163,7 @@ func TestStoreFileRewrittenInPlace(t *testing.T) {
 
 // ACC-4: a missing directory is an empty store, and a new one is used. ACC-5: the failure of the empty pool says what to do.
 func TestStoreDirectoryComesLater(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *world) {
 		r := w.Request("s", simtest.PlainModel, true)
 		w.Want("status", r.Status, http.StatusServiceUnavailable)
 		w.Want("x-should-retry", r.Header.Get("X-Should-Retry"), "false")
@@ -201,7 +192,7 @@ func TestStoreDirectoryComesLater(t *testing.T) {
 
 // ACC-4: a directory that cannot be read for a moment has not lost its accounts, whatever is done in that moment.
 func TestStoreDirectoryUnreadableForAMoment(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.PoolOf(""), func(w *world) {
 		w.Must(os.Rename(w.Store, w.Store+".away"))
 		w.Must(os.WriteFile(w.Store, nil, 0o600)) // not even root can list a file
 		simtest.Second()
@@ -222,7 +213,7 @@ func TestStoreDirectoryUnreadableForAMoment(t *testing.T) {
 
 // ACC-4, CFG-50: a request continues with the account that serves it, whatever happens to its file.
 func TestStoreChangeLeavesRequestsAlone(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2), Pace: sim.Pace{FirstByte: 5 * time.Second, Delta: time.Second}}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(2), Pace: sim.Pace{FirstByte: 5 * time.Second, Delta: time.Second}}, apptest.PoolOf(""), func(w *world) {
 		home := w.MustServe("s", simtest.PlainModel)
 		open := make(chan simtest.Reply)
 		for range 2 {
@@ -247,8 +238,8 @@ func TestStoreChangeLeavesRequestsAlone(t *testing.T) {
 func TestStateSurvivesStoreChanges(t *testing.T) {
 	accounts := simtest.Accounts(3)
 	accounts[0].FiveHour.ResetIn = time.Hour
-	inWorld(t, sim.Config{Accounts: accounts}, poolOf(""), func(w *world) {
-		homes := w.homes()
+	inWorld(t, sim.Config{Accounts: accounts}, apptest.PoolOf(""), func(w *world) {
+		homes := w.Homes()
 		w.Provider.Inject("a", sim.Rejected(messages.FiveHour).RetryAfter("3000").Times(1))
 		for session, home := range homes {
 			if home == "a" {
@@ -279,17 +270,4 @@ func TestStateSurvivesStoreChanges(t *testing.T) {
 			w.Want(session, w.MustServe(session, simtest.PlainModel), home)
 		}
 	})
-}
-
-// homes sends a request in each of forty sessions, and returns their accounts. Every account serves some.
-func (w *world) homes() map[string]string {
-	w.Helper()
-	homes, used := map[string]string{}, map[string]bool{}
-	for i := range 40 {
-		session := string(rune('A'+i/10)) + string(rune('0'+i%10))
-		homes[session] = w.MustServe(session, simtest.PlainModel)
-		used[homes[session]] = true
-	}
-	w.Want("accounts with sessions", len(used), len(w.App.Pool("anthropic")))
-	return homes
 }

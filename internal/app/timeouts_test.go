@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/internal/apptest"
 	"shunt/internal/observe"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
@@ -23,7 +24,7 @@ func TestConfiguredTimes(t *testing.T) {
 		{"[server.timeouts]\nupstream_ttfb_nonstream_ms = 2500\n", false, sim.Hang(), 504, "", 2500 * time.Millisecond},
 		{"[server.timeouts]\nupstream_idle_ms = 7000\n", true, simtest.Script(simtest.StartEvent, time.Hour), 200, observe.Truncated, 7 * time.Second},
 	} {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(c.toml), func(w *world) {
+		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(c.toml), func(w *world) {
 			w.Provider.Inject("", c.fault)
 			r := w.Request("s", simtest.PlainModel, c.stream)
 			w.Want(c.toml+"status", r.Status, c.status)
@@ -31,7 +32,7 @@ func TestConfiguredTimes(t *testing.T) {
 			w.Want(c.toml+"took", r.Took, c.took)
 		})
 	}
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf("[server]\nsse_keepalive_seconds = 3\n"), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf("[server]\nsse_keepalive_seconds = 3\n"), func(w *world) {
 		w.Provider.Inject("", sim.SlowFirstEvent(10*time.Second))
 		r := w.Request("s", simtest.PlainModel, true)
 		w.Want("pings", r.Response.Pings, 3+1) // the provider sends one

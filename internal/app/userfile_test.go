@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/internal/apptest"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
 )
@@ -15,7 +16,7 @@ import (
 func TestByteOrderMarks(t *testing.T) {
 	const mark = "\ufeff"
 	level := filepath.Join(t.TempDir(), "level")
-	toml := mark + poolOf(listed("a")+listed("file", `credentials = "~/creds.json"`)) +
+	toml := mark + apptest.PoolOf(apptest.Listed("a")+apptest.Listed("file", `credentials = "~/creds.json"`)) +
 		"[log]\nlevel = \"${file:" + level + "}\"\n"
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, toml, func(w *world) {
 		for range 4 {
@@ -26,13 +27,13 @@ func TestByteOrderMarks(t *testing.T) {
 				w.Errorf("%s serves nothing", name)
 			}
 		}
-		w.Want("login", w.LoginIn(w.at("creds.json")), w.NewestLogin("b"))
+		w.Want("login", w.LoginIn(w.At("creds.json")), w.NewestLogin("b"))
 		w.Want("warnings", w.Logged("WARN"), 0)
 	}, func(w *world) {
 		w.Must(os.WriteFile(level, []byte(mark+"debug\n"), 0o600))
 		w.Put("a", append([]byte(mark), w.Provider.Credentials("a")...))
 		w.Provider.ExpireTokens("b")
-		w.Replace(w.at("creds.json"), append([]byte(mark), simtest.Expiring(w.Provider.Credentials("b"), -time.Minute)...))
+		w.Replace(w.At("creds.json"), append([]byte(mark), simtest.Expiring(w.Provider.Credentials("b"), -time.Minute)...))
 		w.Remove("b")
 	})
 }
@@ -40,7 +41,7 @@ func TestByteOrderMarks(t *testing.T) {
 // TOK-8b: a login that others can read or replace is used, and there is one warning with the command that fixes it; another
 // when the file has been replaced by one that they can read as well.
 func TestExposedCredentials(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, apptest.PoolOf(""), func(w *world) {
 		for range 3 {
 			w.MustServe("", simtest.PlainModel)
 		}

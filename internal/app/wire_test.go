@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"testing"
 
+	"shunt/internal/apptest"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
@@ -13,7 +14,7 @@ import (
 
 // WIRE-7: a compressed request body is refused, however it is announced, and goes nowhere.
 func TestCompressedRequestBodies(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *world) {
 		for _, lines := range [][]string{{"gzip"}, {"ZSTD"}, {"identity", "gzip"}, {"", "br"}, {"identity, gzip"}} {
 			header := simtest.Minimal.Clone()
 			header["Content-Encoding"] = lines
@@ -33,7 +34,7 @@ func TestCompressedRequestBodies(t *testing.T) {
 
 // WIRE-4: nothing but the endpoints reaches the provider with a pool credential, however it is dressed up.
 func TestOnlyEndpointsGetACredential(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *world) {
 		for _, target := range []string{
 			"/v1/messages/", "/v1/messages/batches", "/v1/complete", "/v1/files", "/v1//messages", "/v1/./messages",
 			"/v1/x/../messages", "/v1/%6dessages", "/v1/messages%2f", "/v1/messages;x", "/api/oauth/usage", "/v1/oauth/token",

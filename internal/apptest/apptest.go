@@ -7,7 +7,10 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"shunt/internal/app"
 	"shunt/internal/clock"
@@ -76,4 +79,32 @@ func (w *World) start() {
 	ended := make(chan error, 1)
 	go func() { ended <- w.App.Run(ctx, w.Front, w.HUP); close(ended) }()
 	w.Stop = func() error { stop(); return <-ended }
+}
+
+// At returns the path of a file below the home directory, and makes its directory.
+func (w *World) At(path string) string {
+	w.Helper()
+	var home string
+	for _, entry := range w.Env {
+		if value, ok := strings.CutPrefix(entry, "HOME="); ok {
+			home = value
+		}
+	}
+	path = filepath.Join(home, path)
+	w.Must(os.MkdirAll(filepath.Dir(path), 0o700))
+	return path
+}
+
+// HangUp sends a SIGHUP, and returns when the configuration has been read.
+func (w *World) HangUp() {
+	w.HUP <- struct{}{}
+	time.Sleep(time.Millisecond)
+	synctest.Wait()
+}
+
+// Reload replaces the configuration and sends a SIGHUP.
+func (w *World) Reload(toml string) {
+	w.Helper()
+	w.Must(os.WriteFile(w.File, []byte(toml), 0o600))
+	w.HangUp()
 }

@@ -68,7 +68,7 @@ func unit(flags ...string) count {
 // allocation budgets are those of http1.
 func netHTTP() count {
 	return goTestWith([]string{"SHUNT_TEST_TRANSPORT=net/http"}, ".", "-count=1", "-timeout=5m", "-skip=^TestAllocations",
-		"./internal/upstream", "./internal/relay", "./internal/app", "./internal/usage")
+		"./internal/upstream", "./internal/relay", "./internal/app", "./internal/usage", "./internal/account")
 }
 
 // allocations runs the tests of a request's allocations. They are not part of builds with the race detector, under which

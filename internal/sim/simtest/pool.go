@@ -40,6 +40,19 @@ func (w *World) Moves() []string {
 
 var movedLine = regexp.MustCompile(`level=INFO msg="session moved" provider=` + Pool + ` session=[0-9a-f]{8} from=(\S+) to=(\S+) reason=(\S+)\n`)
 
+// Homes sends a request in each of forty sessions, and returns their accounts by session. Every account of [Pool] serves some.
+func (w *World) Homes() map[string]string {
+	w.Helper()
+	homes, used := map[string]string{}, map[string]bool{}
+	for i := range 40 {
+		session := string(rune('A'+i/10)) + string(rune('0'+i%10))
+		homes[session] = w.MustServe(session, PlainModel)
+		used[homes[session]] = true
+	}
+	w.Want("accounts with sessions", len(used), len(w.Tested.Pool(Pool)))
+	return homes
+}
+
 // SessionAt returns a session that is served by the account. To find one, it sends requests of other sessions.
 func (w *World) SessionAt(account string) string {
 	w.Helper()

@@ -112,3 +112,13 @@ func Expiring(credentials []byte, left time.Duration) []byte {
 		file["claudeAiOauth"].(map[string]any)["expiresAt"] = time.Now().Add(left).UnixMilli()
 	})
 }
+
+// Owned returns a credentials file with the owner of its account; an empty organization is left out.
+func Owned(credentials []byte, uuid, organization string) []byte {
+	return Edited(credentials, func(file map[string]any) {
+		file["shuntAccountUuid"] = uuid
+		if organization != "" {
+			file["shuntOrganizationUuid"] = organization
+		}
+	})
+}

@@ -1,17 +1,18 @@
-package app_test
+package account_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"shunt/internal/apptest"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
 )
 
 // FO-8, TOK-7: when only a new login helps, the response says so, and the client does not retry.
 func TestEveryAccountNeedsALogin(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2), TokenLifetime: 10 * time.Minute}, poolOf(""), func(w *world) {
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(2), TokenLifetime: 10 * time.Minute}, apptest.PoolOf(""), func(w *apptest.World) {
 		for _, name := range []string{"a", "b"} {
 			w.Provider.Inject(name, sim.InvalidGrant())
 		}

@@ -1,4 +1,4 @@
-package app_test
+package account_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"shunt/internal/apptest"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
 )
@@ -17,7 +18,7 @@ import (
 // token that is not on disk, or while the lock is held.
 func TestExpiredTokenIsRefreshedOnceBeforeUse(t *testing.T) {
 	var old simtest.Login
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *apptest.World) {
 		w.Watch(func(r *http.Request) {
 			token, inference := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 			switch onDisk := w.LoginIn(w.Entry("a")); {
@@ -44,7 +45,7 @@ func TestExpiredTokenIsRefreshedOnceBeforeUse(t *testing.T) {
 		w.Want("refreshes", len(w.Refreshes()), 1)
 		w.WantSaved("a")
 		w.Want("conditions", w.Conditions(), "")
-	}, func(w *world) {
+	}, func(w *apptest.World) {
 		w.Stale("a")
 		old = w.NewestLogin("a")
 		w.Provider.Inject("a", sim.SlowRefresh(10*time.Second))
@@ -54,7 +55,7 @@ func TestExpiredTokenIsRefreshedOnceBeforeUse(t *testing.T) {
 // TOK-4: fifty requests that are refused with one token lead to one refresh; those that come later with the old token
 // in hand use its result.
 func TestRevokedTokenIsRefreshedOnce(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *apptest.World) {
 		w.MustServe("", simtest.PlainModel)
 		w.Provider.ExpireTokens("a")
 		w.Provider.Inject("a", sim.SlowHeaders(3*time.Second).Times(10)) // their 401 comes after the refresh
@@ -79,7 +80,7 @@ func TestRevokedTokenIsRefreshedOnce(t *testing.T) {
 
 // TOK-5: a client that leaves during the refresh does not lose the login; the next one uses it.
 func TestClientLeavesDuringRefresh(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *apptest.World) {
 		ctx, leave := context.WithCancel(w.Context())
 		response := w.Begin(ctx, "s", simtest.PlainModel)
 		time.Sleep(time.Second)
@@ -94,7 +95,7 @@ func TestClientLeavesDuringRefresh(t *testing.T) {
 		w.Want("status", r.Status, http.StatusOK)
 		w.Want("took", r.Took, time.Duration(0))
 		w.Want("refreshes", len(w.Refreshes()), 1)
-	}, func(w *world) {
+	}, func(w *apptest.World) {
 		w.Stale("a")
 		w.Provider.Inject("a", sim.SlowRefresh(20*time.Second))
 	})
@@ -116,7 +117,7 @@ func TestShutdownDuringRefresh(t *testing.T) {
 		"the endpoint is slow": {"[server]\nshutdown_timeout_seconds = 1\n", true, false, 0, 29 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, c.toml+poolOf(""), func(w *world) {
+			apptest.Run(t, sim.Config{Accounts: simtest.Accounts(1)}, c.toml+apptest.PoolOf(""), func(w *apptest.World) {
 				began := time.Now()
 				ctx, leave := context.WithCancel(w.Context())
 				defer leave()
@@ -139,7 +140,7 @@ func TestShutdownDuringRefresh(t *testing.T) {
 				if c.client {
 					w.Want("status", (<-response).Status, c.status)
 				}
-			}, func(w *world) {
+			}, func(w *apptest.World) {
 				w.Stale("a")
 				w.Provider.Inject("a", sim.SlowRefresh(c.patient))
 			})
@@ -148,8 +149,8 @@ func TestShutdownDuringRefresh(t *testing.T) {
 }
 
 // TOK-2, TOK-7c: tokens are renewed when they have less than ten minutes left and not before, so that no request waits.
-func TestBackgroundRefresh(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1), TokenLifetime: time.Hour}, poolOf(""), func(w *world) {
+func TestRefreshesBeforeExpiry(t *testing.T) {
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(1), TokenLifetime: time.Hour}, apptest.PoolOf(""), func(w *apptest.World) {
 		time.Sleep(50 * time.Minute)
 		w.Want("refreshes with ten minutes left", len(w.Refreshes()), 0)
 		time.Sleep(4 * time.Second)
@@ -169,12 +170,12 @@ func TestBackgroundRefresh(t *testing.T) {
 // TOK-7c: ten accounts that expired while shunt was down are not refreshed at once, not even on demand; and one that is
 // slow delays no other.
 func TestRefreshesAreSpreadOut(t *testing.T) {
-	stale := func(w *world) {
+	stale := func(w *apptest.World) {
 		for _, name := range w.Provider.Accounts() {
 			w.Stale(name)
 		}
 	}
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(10)}, poolOf(""), func(w *world) {
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(10)}, apptest.PoolOf(""), func(w *apptest.World) {
 		time.Sleep(time.Minute)
 		moments := w.Refreshes()
 		w.Want("refreshes", len(moments), 10)
@@ -184,7 +185,7 @@ func TestRefreshesAreSpreadOut(t *testing.T) {
 			}
 		}
 	}, stale)
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(10)}, poolOf(""), func(w *world) {
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(10)}, apptest.PoolOf(""), func(w *apptest.World) {
 		var responses []<-chan simtest.Reply
 		for range 10 {
 			responses = append(responses, w.Begin(w.Context(), "", simtest.PlainModel))
@@ -202,24 +203,24 @@ func TestRefreshesAreSpreadOut(t *testing.T) {
 				w.Errorf("two refreshes within %v", distance)
 			}
 		}
-	}, stale, func(w *world) { w.Provider.Inject("a", sim.SlowRefresh(29*time.Second)) })
+	}, stale, func(w *apptest.World) { w.Provider.Inject("a", sim.SlowRefresh(29*time.Second)) })
 }
 
 // TOK-6, ACC-1: a credentials file is rewritten through its link, readable for its owner only, and all that is not
 // shunt's stays as it was.
 func TestRefreshThroughALink(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(listed("file", `credentials = "~/link.json"`)), func(w *world) {
-		before, err := os.ReadFile(w.at("real/creds.json"))
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(apptest.Listed("file", `credentials = "~/link.json"`)), func(w *apptest.World) {
+		before, err := os.ReadFile(w.At("real/creds.json"))
 		w.Must(err)
 		w.Want("served by", w.MustServe("", simtest.PlainModel), "file")
-		link, err := os.Lstat(w.at("link.json"))
+		link, err := os.Lstat(w.At("link.json"))
 		w.Must(err)
 		w.Want("a link", link.Mode()&os.ModeSymlink != 0, true)
-		real, err := os.Lstat(w.at("real/creds.json"))
+		real, err := os.Lstat(w.At("real/creds.json"))
 		w.Must(err)
 		w.Want("mode", real.Mode(), os.FileMode(0o600))
-		w.Want("login", w.LoginIn(w.at("link.json")), w.NewestLogin("a"))
-		after, err := os.ReadFile(w.at("real/creds.json"))
+		w.Want("login", w.LoginIn(w.At("link.json")), w.NewestLogin("a"))
+		after, err := os.ReadFile(w.At("real/creds.json"))
 		w.Must(err)
 		mask := func(data []byte) string {
 			return string(simtest.Edited(data, func(file map[string]any) {
@@ -228,21 +229,21 @@ func TestRefreshThroughALink(t *testing.T) {
 			}))
 		}
 		w.Want("other members", mask(after), mask(before))
-		left, err := filepath.Glob(w.at("real/.creds*"))
+		left, err := filepath.Glob(w.At("real/.creds*"))
 		if err != nil || len(left) > 0 {
 			w.Errorf("left behind: %q, %v", left, err)
 		}
-	}, func(w *world) {
+	}, func(w *apptest.World) {
 		w.Remove("a")
-		w.Must(os.WriteFile(w.at("real/creds.json"), simtest.Expiring(w.Provider.Credentials("a"), -time.Minute), 0o644))
-		w.Must(os.Symlink("real/creds.json", w.at("link.json")))
+		w.Must(os.WriteFile(w.At("real/creds.json"), simtest.Expiring(w.Provider.Credentials("a"), -time.Minute), 0o644))
+		w.Must(os.Symlink("real/creds.json", w.At("link.json")))
 	})
 }
 
 // TOK-4, TOK-7b: what another process put into the file is used, without a refresh.
 func TestAnotherProcessRotates(t *testing.T) {
 	t.Run("before the 401", func(t *testing.T) {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+		apptest.Run(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *apptest.World) {
 			w.MustServe("", simtest.PlainModel)
 			w.Provider.ExpireTokens("a")
 			w.Put("a", w.Provider.Login("a"))
@@ -253,7 +254,7 @@ func TestAnotherProcessRotates(t *testing.T) {
 	})
 	t.Run("while shunt waits for the lock", func(t *testing.T) {
 		var unlock func()
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+		apptest.Run(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *apptest.World) {
 			response := w.Begin(w.Context(), "", simtest.PlainModel)
 			time.Sleep(10 * time.Second)
 			w.Put("a", w.Provider.Login("a"))
@@ -263,13 +264,13 @@ func TestAnotherProcessRotates(t *testing.T) {
 			w.Want("token", w.Bearer(), w.Provider.Token("a"))
 			w.Want("refreshes", len(w.Refreshes()), 0)
 			w.Want("conditions", w.Conditions(), "")
-		}, func(w *world) {
+		}, func(w *apptest.World) {
 			w.Stale("a")
 			unlock = w.Lock("a")
 		})
 	})
 	t.Run("before the endpoint refuses", func(t *testing.T) {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+		apptest.Run(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *apptest.World) {
 			response := w.Begin(w.Context(), "", simtest.PlainModel)
 			time.Sleep(4900 * time.Millisecond)
 			w.Put("a", w.Provider.Login("a"))
@@ -278,13 +279,13 @@ func TestAnotherProcessRotates(t *testing.T) {
 			w.Want("token", w.Bearer(), w.Provider.Token("a"))
 			w.Want("refreshes", len(w.Refreshes()), 1)
 			w.Want("conditions", w.Conditions(), "")
-		}, func(w *world) {
+		}, func(w *apptest.World) {
 			w.Stale("a")
 			w.Provider.Inject("a", sim.InvalidGrant().After(5*time.Second))
 		})
 	})
 	t.Run("before the endpoint refuses what follows a 401", func(t *testing.T) {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+		apptest.Run(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *apptest.World) {
 			w.MustServe("", simtest.PlainModel)
 			w.Provider.ExpireTokens("a")
 			w.Provider.Inject("a", sim.InvalidGrant().After(5*time.Second))
@@ -299,7 +300,7 @@ func TestAnotherProcessRotates(t *testing.T) {
 		})
 	})
 	t.Run("during the refresh", func(t *testing.T) {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+		apptest.Run(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *apptest.World) {
 			response := w.Begin(w.Context(), "", simtest.PlainModel)
 			time.Sleep(time.Second)
 			w.Put("a", w.Provider.Login("a")) // a person logs in again: newer than what is on its way
@@ -307,7 +308,7 @@ func TestAnotherProcessRotates(t *testing.T) {
 			w.Want("status", r.Status, http.StatusOK)
 			w.Want("token", w.Bearer(), w.Provider.Token("a"))
 			w.WantSaved("a")
-		}, func(w *world) {
+		}, func(w *apptest.World) {
 			w.Stale("a")
 			w.Provider.Inject("a", sim.SlowRefresh(5*time.Second))
 		})
@@ -316,9 +317,9 @@ func TestAnotherProcessRotates(t *testing.T) {
 
 // TOK-5, TOK-7b: a client that writes back what it remembers, or a backup that is restored, puts a spent refresh token into
 // the file. The login that shunt got for it is not lost to that, and is written again.
-func TestSpentLoginIsPutBack(t *testing.T) {
+func TestRestoredFileWithASpentLogin(t *testing.T) {
 	var old []byte
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1), TokenLifetime: time.Hour}, poolOf(""), func(w *world) {
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(1), TokenLifetime: time.Hour}, apptest.PoolOf(""), func(w *apptest.World) {
 		time.Sleep(10 * time.Second)
 		w.Want("refreshes", len(w.Refreshes()), 1)
 		for range 3 {
@@ -337,7 +338,7 @@ func TestSpentLoginIsPutBack(t *testing.T) {
 			}
 		}
 		w.Want("conditions", w.Conditions(), "")
-	}, func(w *world) {
+	}, func(w *apptest.World) {
 		w.Stale("a")
 		var err error
 		old, err = os.ReadFile(w.Entry("a"))

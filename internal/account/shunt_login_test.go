@@ -1,4 +1,4 @@
-package app_test
+package account_test
 
 import (
 	"log/slog"
@@ -8,28 +8,29 @@ import (
 	"testing"
 	"time"
 
+	"shunt/internal/apptest"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
 )
 
-const needsLogin = "account anthropic/a needs login"
+const lostLogin = "account anthropic/a needs login"
 
 // TOK-7: a refused refresh token means that a person has to log in again. It is tried once, however many requests come
 // in however long a time; a new login works at once and ends what came of the old one.
 func TestInvalidGrantNeedsLogin(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.PoolOf(""), func(w *apptest.World) {
 		for range 10 {
 			w.Want("served by", w.MustServe("", simtest.PlainModel), "b")
 		}
-		w.Want("conditions", w.Conditions(), needsLogin)
+		w.Want("conditions", w.Conditions(), lostLogin)
 		for range 20 {
 			time.Sleep(3 * time.Minute)
 			w.Want("served by", w.MustServe("", simtest.PlainModel), "b")
 		}
 		w.Want("refreshes", len(w.Refreshes()), 1)
-		w.Want("conditions after an hour", w.Conditions(), needsLogin)
-		w.Want("log lines", w.Logged("condition began", needsLogin), 1)
+		w.Want("conditions after an hour", w.Conditions(), lostLogin)
+		w.Want("log lines", w.Logged("condition began", lostLogin), 1)
 		w.Want("it stays behind (SEL-8b)", w.State("a").NeedsLogin, true)
 
 		w.Provider.Clear("a")
@@ -43,7 +44,7 @@ func TestInvalidGrantNeedsLogin(t *testing.T) {
 		if calls := strings.Join(w.Calls(before), " "); calls != "a b" && calls != "b a" {
 			w.Errorf("calls %s", calls)
 		}
-	}, func(w *world) {
+	}, func(w *apptest.World) {
 		w.Stale("a")
 		w.Provider.Inject("a", sim.InvalidGrant())
 	})
@@ -51,7 +52,7 @@ func TestInvalidGrantNeedsLogin(t *testing.T) {
 
 // TOK-7, 5-failover: the same after a 401; the other account serves the request.
 func TestInvalidGrantAfterUnauthorized(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *apptest.World) {
 		w.MustServe("", simtest.PlainModel)
 		w.Provider.ExpireTokens("a")
 		w.Provider.Inject("a", sim.InvalidGrant())
@@ -60,7 +61,7 @@ func TestInvalidGrantAfterUnauthorized(t *testing.T) {
 			w.Want("status", r.Status, http.StatusBadGateway)
 		}
 		w.Want("refreshes", len(w.Refreshes()), 1)
-		w.Want("conditions", w.Conditions(), needsLogin)
+		w.Want("conditions", w.Conditions(), lostLogin)
 		w.Want("cooldown", w.State("a").Cooldown, 300*time.Second)
 		w.Want("cause", w.State("a").Cause.String(), "unauthorized")
 		w.Provider.Clear("a")
@@ -75,9 +76,9 @@ func TestInvalidGrantAfterUnauthorized(t *testing.T) {
 // TOK-7c: a token that has not expired is used to its end although its refresh was refused; a 2xx shows that nobody has to
 // log in yet, but does not have the refresh tried again.
 func TestInvalidGrantWhileTheTokenLives(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *apptest.World) {
 		time.Sleep(10 * time.Second)
-		w.Want("conditions", w.Conditions(), needsLogin)
+		w.Want("conditions", w.Conditions(), lostLogin)
 		w.MustServe("", simtest.PlainModel)
 		w.Want("conditions after a success", w.Conditions(), "")
 		time.Sleep(4 * time.Minute)
@@ -87,9 +88,9 @@ func TestInvalidGrantWhileTheTokenLives(t *testing.T) {
 		if r.Status != http.StatusBadGateway {
 			w.Errorf("%d: %s", r.Status, r.Body)
 		}
-		w.Want("conditions when it has expired", w.Conditions(), needsLogin)
+		w.Want("conditions when it has expired", w.Conditions(), lostLogin)
 		w.Want("refreshes", len(w.Refreshes()), 1)
-	}, func(w *world) {
+	}, func(w *apptest.World) {
 		w.Put("a", simtest.Expiring(w.Provider.Credentials("a"), 5*time.Minute))
 		w.Provider.Inject("a", sim.InvalidGrant())
 	})
@@ -108,7 +109,7 @@ func TestFailedRefreshIsNoLostLogin(t *testing.T) {
 		"redirect":       sim.Redirect(simtest.ProviderURL + "/elsewhere").On(sim.TokenPath), // TOK-7c: not followed
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+			apptest.Run(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.PoolOf(""), func(w *apptest.World) {
 				for range 2 {
 					w.Want("served by", w.MustServe("", simtest.PlainModel), "b")
 				}
@@ -128,7 +129,7 @@ func TestFailedRefreshIsNoLostLogin(t *testing.T) {
 				w.MustServe("", simtest.PlainModel)
 				w.MustServe("", simtest.PlainModel)
 				w.Want("times served", w.State("a").Requests, uint64(2))
-			}, func(w *world) {
+			}, func(w *apptest.World) {
 				w.Stale("a")
 				w.Provider.Inject("a", fault)
 			})
@@ -138,7 +139,7 @@ func TestFailedRefreshIsNoLostLogin(t *testing.T) {
 
 // TOK-7c: requests that come by the dozen do not become calls of a token endpoint that is in trouble.
 func TestFailingEndpointIsNotStormed(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *apptest.World) {
 		for range 600 {
 			w.Begin(w.Context(), "", simtest.PlainModel)
 			time.Sleep(100 * time.Millisecond)
@@ -149,7 +150,7 @@ func TestFailingEndpointIsNotStormed(t *testing.T) {
 		w.Provider.Clear("a")
 		time.Sleep(2 * time.Second)
 		w.MustServe("", simtest.PlainModel)
-	}, func(w *world) {
+	}, func(w *apptest.World) {
 		w.Stale("a")
 		w.Provider.Inject("a", sim.ServerError(500).On(sim.TokenPath))
 	})
@@ -159,10 +160,10 @@ func TestFailingEndpointIsNotStormed(t *testing.T) {
 func TestForbiddenNeedsLogin(t *testing.T) {
 	for _, end := range []string{"a success", "a login"} {
 		t.Run(end, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, poolOf(""), func(w *world) {
+			apptest.Run(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.PoolOf(""), func(w *apptest.World) {
 				w.Provider.Inject("a", sim.CredentialForbidden().Times(1))
 				w.Want("status", w.Request("", simtest.PlainModel, true).Status, http.StatusBadGateway)
-				w.Want("conditions", w.Conditions(), needsLogin)
+				w.Want("conditions", w.Conditions(), lostLogin)
 				w.Want("cooldown", w.State("a").Cooldown, 300*time.Second)
 				if end == "a login" {
 					w.Put("a", w.Provider.Login("a"))
@@ -185,13 +186,18 @@ func TestLoginEndsOnlyWhatTheCredentialCaused(t *testing.T) {
 		"unauthorized": sim.Unauthorized().Times(2), "forbidden": sim.CredentialForbidden().Times(1),
 		"server_error": sim.ServerError(500).Times(1), "rejected": sim.Rejected(messages.FiveHour).RetryAfter("600").Times(1),
 	} {
-		for how, replace := range map[string]func(w *world){
-			"in its place": func(w *world) { w.Put("a", w.loggedIn("a")); simtest.Second() },
-			"after a gap":  func(w *world) { w.Remove("a"); simtest.Second(); w.Put("a", w.loggedIn("a")); simtest.Second() },
-			"renamed":      func(w *world) { w.Put("a2", w.loggedIn("a")); w.Remove("a"); simtest.Second() },
+		for how, replace := range map[string]func(w *apptest.World){
+			"in its place": func(w *apptest.World) { w.Put("a", ownedLogin(w, "a")); simtest.Second() },
+			"after a gap": func(w *apptest.World) {
+				w.Remove("a")
+				simtest.Second()
+				w.Put("a", ownedLogin(w, "a"))
+				simtest.Second()
+			},
+			"renamed": func(w *apptest.World) { w.Put("a2", ownedLogin(w, "a")); w.Remove("a"); simtest.Second() },
 		} {
 			t.Run(cause+" "+how, func(t *testing.T) {
-				inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+				apptest.Run(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.PoolOf(""), func(w *apptest.World) {
 					w.Provider.Inject("a", fault)
 					w.MustServe("", simtest.PlainModel)
 					w.MustServe("", simtest.PlainModel)
@@ -203,24 +209,24 @@ func TestLoginEndsOnlyWhatTheCredentialCaused(t *testing.T) {
 					}
 					ends := cause == "unauthorized" || cause == "forbidden"
 					w.Want("the cooldown has ended", w.State(name).Cooldown == 0, ends)
-				}, func(w *world) {
-					w.Put("a", owned(w.Provider.Credentials("a"), w.Provider.UUID("a"), ""))
+				}, func(w *apptest.World) {
+					w.Put("a", simtest.Owned(w.Provider.Credentials("a"), w.Provider.UUID("a"), ""))
 				})
 			})
 		}
 	}
 }
 
-// loggedIn returns a new login of an account, with its owner.
-func (w *world) loggedIn(account string) []byte {
-	return owned(w.Provider.Login(account), w.Provider.UUID(account), "")
+// ownedLogin returns a new login of an account, with its owner.
+func ownedLogin(w *apptest.World, account string) []byte {
+	return simtest.Owned(w.Provider.Login(account), w.Provider.UUID(account), "")
 }
 
 // TOK-7: a response about a credential that has been replaced does not affect the new one.
 func TestLateRefusalOfAnOldCredential(t *testing.T) {
 	for name, fault := range map[string]sim.Fault{"403": sim.CredentialForbidden(), "401": sim.Unauthorized()} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, poolOf(""), func(w *world) {
+			apptest.Run(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.PoolOf(""), func(w *apptest.World) {
 				home := w.MustServe("s", simtest.PlainModel)
 				w.Provider.Inject(home, fault.After(5*time.Second).Times(1))
 				response := w.Begin(w.Context(), "s", simtest.PlainModel)
@@ -243,18 +249,18 @@ func TestUnwritableDisk(t *testing.T) {
 	const unsaved = "account anthropic/file cannot be saved"
 	// Not even root can write beside a file whose name leaves no room for that of a temporary file.
 	long := strings.Repeat("x", 250)
-	lock := func(w *world) {
+	lock := func(w *apptest.World) {
 		w.Remove("a")
-		w.Must(os.WriteFile(w.at(long), simtest.Expiring(w.Provider.Credentials("a"), -time.Minute), 0o600))
-		w.Must(os.Symlink(long, w.at("link.json")))
+		w.Must(os.WriteFile(w.At(long), simtest.Expiring(w.Provider.Credentials("a"), -time.Minute), 0o600))
+		w.Must(os.Symlink(long, w.At("link.json")))
 	}
-	unlock := func(w *world) {
-		w.Must(os.Rename(w.at(long), w.at("short")))
-		w.Must(os.Symlink("short", w.at("new.json")))
-		w.Must(os.Rename(w.at("new.json"), w.at("link.json")))
+	unlock := func(w *apptest.World) {
+		w.Must(os.Rename(w.At(long), w.At("short")))
+		w.Must(os.Symlink("short", w.At("new.json")))
+		w.Must(os.Rename(w.At("new.json"), w.At("link.json")))
 	}
-	pool := poolOf(listed("file", `credentials = "~/link.json"`))
-	works := func(w *world) {
+	pool := apptest.PoolOf(apptest.Listed("file", `credentials = "~/link.json"`))
+	works := func(w *apptest.World) {
 		w.Helper()
 		for range 3 {
 			w.MustServe("", simtest.PlainModel)
@@ -264,7 +270,7 @@ func TestUnwritableDisk(t *testing.T) {
 		w.Want("conditions", w.Conditions(), unsaved)
 		w.Want("log lines", w.Logged("WARN", "condition began", unsaved), 1)
 	}
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1), TokenLifetime: time.Hour}, pool, func(w *world) {
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(1), TokenLifetime: time.Hour}, pool, func(w *apptest.World) {
 		works(w)
 		time.Sleep(time.Hour)
 		w.MustServe("", simtest.PlainModel)
@@ -275,19 +281,19 @@ func TestUnwritableDisk(t *testing.T) {
 		unlock(w)
 		time.Sleep(time.Minute)
 		w.Want("conditions when it can be written", w.Conditions(), "")
-		w.Want("login", w.LoginIn(w.at("link.json")), w.NewestLogin("a"))
+		w.Want("login", w.LoginIn(w.At("link.json")), w.NewestLogin("a"))
 		w.MustServe("", simtest.PlainModel)
 		w.Want("refreshes", len(w.Refreshes()), 2)
 	}, lock)
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, pool, func(w *world) {
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(1)}, pool, func(w *apptest.World) {
 		works(w)
 		unlock(w)
 		if err := w.Stop(); err != nil {
 			w.Errorf("run: %v", err)
 		}
-		w.Want("login", w.LoginIn(w.at("link.json")), w.NewestLogin("a"))
+		w.Want("login", w.LoginIn(w.At("link.json")), w.NewestLogin("a"))
 	}, lock)
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, pool, func(w *world) {
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(1)}, pool, func(w *apptest.World) {
 		works(w)
 		err := w.Stop()
 		if err == nil || !strings.Contains(err.Error(), "login of anthropic/file is lost") || strings.Contains(err.Error(), "sk-ant-") {
@@ -298,7 +304,7 @@ func TestUnwritableDisk(t *testing.T) {
 
 // TOK-7e: two entries with one refresh token have one refresher and a warning, and neither loses its login.
 func TestTwoEntriesWithOneLogin(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1), TokenLifetime: time.Hour}, poolOf(""), func(w *world) {
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(1), TokenLifetime: time.Hour}, apptest.PoolOf(""), func(w *apptest.World) {
 		w.Want("warnings", w.Logged("WARN", "a.json", "b.json", "same login"), 1)
 		for range 4 {
 			w.MustServe("", simtest.PlainModel)
@@ -310,7 +316,7 @@ func TestTwoEntriesWithOneLogin(t *testing.T) {
 		}
 		w.Want("refreshes", len(w.Refreshes()), 3)
 		w.Want("conditions", w.Conditions(), "")
-	}, func(w *world) {
+	}, func(w *apptest.World) {
 		w.Stale("a")
 		w.Put("b", simtest.Expiring(w.Provider.Credentials("a"), -time.Minute))
 	})
@@ -319,7 +325,7 @@ func TestTwoEntriesWithOneLogin(t *testing.T) {
 // TOK-8: no token reaches the log, a condition, a record or a response, whatever fails, at the most verbose level.
 // Every other test looks for the same at its end.
 func TestTokensStaySecret(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(""), func(w *world) {
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(3)}, apptest.PoolOf(""), func(w *apptest.World) {
 		for _, fault := range []sim.Fault{
 			sim.Unauthorized(), sim.CredentialForbidden(), sim.ServerError(500), sim.ResetConnection(), sim.Throttled("1"), sim.Redirect("/x?token=y"),
 		} {
@@ -337,7 +343,7 @@ func TestTokensStaySecret(t *testing.T) {
 		}
 		w.Post(w.Context(), "/v1/sk-ant-path", "", "")
 		w.Want("debug is on", w.Logged("level=DEBUG") > 0, true)
-	}, func(w *world) {
+	}, func(w *apptest.World) {
 		w.Level.Set(slog.LevelDebug)
 		w.Stale("a")
 		w.Stale("b")

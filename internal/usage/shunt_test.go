@@ -1,4 +1,4 @@
-package app_test
+package usage_test
 
 import (
 	"net/http"
@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"shunt/internal/apptest"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/family/claude"
 	"shunt/internal/sim"
@@ -17,7 +18,7 @@ import (
 const everyMinute = "usage_refresh_seconds = 60"
 
 // polls counts the calls of the usage endpoint with an account's token.
-func (w *world) polls(account string) (n int) {
+func polls(w *apptest.World, account string) (n int) {
 	synctest.Wait()
 	for _, r := range w.Provider.Requests() {
 		if r.Path == sim.UsagePath && r.Header.Get("Authorization") == "Bearer "+w.Provider.Token(account) {
@@ -26,8 +27,6 @@ func (w *world) polls(account string) (n int) {
 	}
 	return n
 }
-
-func usageFault(f sim.Fault) sim.Fault { return f.On(sim.UsagePath) }
 
 // rejects is a quota rejection for an hour.
 func rejects(windows ...messages.Window) sim.Fault {
@@ -69,7 +68,7 @@ func TestPollEndsARejection(t *testing.T) {
 			if c.model == "" {
 				c.model = simtest.PlainModel
 			}
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, planned(everyMinute+"\n"+c.lines, ""), func(w *world) {
+			apptest.Run(t, sim.Config{Accounts: simtest.Accounts(3)}, apptest.Planned(everyMinute+"\n"+c.lines, ""), func(w *apptest.World) {
 				time.Sleep(3 * time.Second) // the account that is polled first, which is this session's, has been polled
 				home := w.Home("s")
 				for _, window := range []messages.Window{five, seven, fable} {
@@ -91,7 +90,7 @@ func TestPollEndsARejection(t *testing.T) {
 				w.Want("served at home before the poll", w.MustServe("s", c.model) == home, false)
 
 				time.Sleep(20 * time.Second)
-				w.Want("polls", w.polls(home), 2)
+				w.Want("polls", polls(w, home), 2)
 				before := w.Seen()
 				cooldown = w.State(home).In(claude.FableScope).Cooldown
 				if !c.ends {
@@ -124,18 +123,18 @@ func TestPollEndsARejection(t *testing.T) {
 
 // FO-12: a poll that was sent before a rejection does not affect it, whenever its response arrives.
 func TestPollSentBeforeARejection(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, planned(everyMinute, ""), func(w *world) {
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.Planned(everyMinute, ""), func(w *apptest.World) {
 		time.Sleep(3 * time.Second)
 		home := w.Home("s")
 		w.Provider.Inject(home, usageFault(sim.SlowHeaders(8*time.Second)).Times(1))
 		w.Provider.Fill(home, messages.SevenDay, 0.3)
-		for w.polls(home) < 2 {
+		for polls(w, home) < 2 {
 			time.Sleep(100 * time.Millisecond)
 		}
 		w.Provider.Inject(home, rejects(messages.FiveHour))
 		away := w.MustServe("s", simtest.PlainModel)
 		time.Sleep(9 * time.Second)
-		w.Want("the response has arrived", w.week(home), 0.3)
+		w.Want("the response has arrived", week(w, home), 0.3)
 		if cooldown := w.State(home).Cooldown; away == home || cooldown < 59*time.Minute {
 			t.Errorf("cools down for %v", cooldown)
 		}
@@ -146,7 +145,7 @@ func TestPollSentBeforeARejection(t *testing.T) {
 }
 
 // week is what shunt knows of an account's seven days, as a fraction; -1 is unknown.
-func (w *world) week(account string) float64 {
+func week(w *apptest.World, account string) float64 {
 	synctest.Wait()
 	state := w.State(account)
 	if used, known := state.Quota.Utilization(claude.SevenDay); known {
@@ -157,15 +156,15 @@ func (w *world) week(account string) float64 {
 
 // QUO-20, SEL-3: a poll counts before the first request to the account.
 func TestPollsBeforeTheFirstRequest(t *testing.T) {
-	full := func(w *world) {
+	full := func(w *apptest.World) {
 		w.Provider.Fill("a", messages.SevenDay, 0.99)
 		w.Provider.Fill("b", messages.SevenDay, 0.4)
 	}
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, planned(everyMinute, ""), func(w *world) {
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(3)}, apptest.Planned(everyMinute, ""), func(w *apptest.World) {
 		time.Sleep(30 * time.Second) // the first round (QUO-24)
-		w.Want("a", w.week("a"), 0.99)
-		w.Want("b", w.week("b"), 0.4)
-		w.Want("c", w.week("c"), 0.0)
+		w.Want("a", week(w, "a"), 0.99)
+		w.Want("b", week(w, "b"), 0.4)
+		w.Want("c", week(w, "c"), 0.0)
 		for i := range 30 {
 			if by := w.MustServe(strings.Repeat("s", i), simtest.PlainModel); by == "a" {
 				t.Errorf("session %d begins on a", i)
@@ -183,12 +182,12 @@ func TestPollsBeforeTheFirstRequest(t *testing.T) {
 
 // QUO-20: off unless it is configured.
 func TestPollsAreOff(t *testing.T) {
-	for _, toml := range []string{poolOf(""), planned("", ""), planned("usage_refresh_seconds = 0", "")} {
-		inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, toml, func(w *world) {
+	for _, toml := range []string{apptest.PoolOf(""), apptest.Planned("", ""), apptest.Planned("usage_refresh_seconds = 0", "")} {
+		apptest.Run(t, sim.Config{Accounts: simtest.Accounts(2)}, toml, func(w *apptest.World) {
 			time.Sleep(10 * time.Minute)
 			w.Want("requests", w.Seen(), 0)
 			// A reload does not switch it on, with a warning.
-			w.reload(planned(everyMinute, ""))
+			w.Reload(apptest.Planned(everyMinute, ""))
 			time.Sleep(10 * time.Minute)
 			w.Want("requests", w.Seen(), 0)
 			w.Want("warnings", w.Logged("WARN", "next start", "server.pool.usage_refresh_seconds"), 1)
@@ -198,18 +197,18 @@ func TestPollsAreOff(t *testing.T) {
 
 // QUO-20, CFG-51: the interval is that of the start.
 func TestPollIntervalIsThatOfTheStart(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, planned("usage_refresh_seconds = 20", ""), func(w *world) {
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.Planned("usage_refresh_seconds = 20", ""), func(w *apptest.World) {
 		time.Sleep(30 * time.Second)
-		w.Want("polls in half a minute, which 20 s are raised to a minute for", w.polls("a"), 1)
-		w.reload(planned("usage_refresh_seconds = 3600", ""))
+		w.Want("polls in half a minute, which 20 s are raised to a minute for", polls(w, "a"), 1)
+		w.Reload(apptest.Planned("usage_refresh_seconds = 3600", ""))
 		time.Sleep(10 * time.Minute)
-		if n := w.polls("a"); n < 10 || n > 11 {
+		if n := polls(w, "a"); n < 10 || n > 11 {
 			t.Errorf("%d polls", n)
 		}
 		w.Want("warnings", w.Logged("WARN", "next start", "server.pool.usage_refresh_seconds"), 1)
-		w.reload(poolOf(""))
+		w.Reload(apptest.PoolOf(""))
 		time.Sleep(10 * time.Minute)
-		if n := w.polls("a"); n < 19 || n > 22 {
+		if n := polls(w, "a"); n < 19 || n > 22 {
 			t.Errorf("%d polls", n)
 		}
 	})
@@ -222,17 +221,17 @@ func TestWhoIsPolled(t *testing.T) {
 		return "[providers.other]\nauth = \"claude_oauth\"\nbase_url = \"" + simtest.ProviderURL + "\"\n" +
 			"[[providers.other.accounts]]\nname = \"a\"\n" + strings.Join(keys, "\n") + "\n"
 	}
-	toml := planned(everyMinute, listed("a")+listed("b", "disabled = true")+listed("env", `token_env = "SETUP"`, `uuid = "u-1"`)+other())
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(4)}, toml, func(w *world) {
+	toml := apptest.Planned(everyMinute, apptest.Listed("a")+apptest.Listed("b", "disabled = true")+apptest.Listed("env", `token_env = "SETUP"`, `uuid = "u-1"`)+other())
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(4)}, toml, func(w *apptest.World) {
 		polled := func() (names string) { // once a minute
 			t.Helper()
 			before := map[string]int{}
 			for _, name := range w.Provider.Accounts() {
-				before[name] = w.polls(name)
+				before[name] = polls(w, name)
 			}
 			time.Sleep(10 * time.Minute)
 			for _, name := range w.Provider.Accounts() {
-				switch n := w.polls(name) - before[name]; {
+				switch n := polls(w, name) - before[name]; {
 				case n >= 9 && n <= 11:
 					names += name
 				case n != 0:
@@ -247,35 +246,35 @@ func TestWhoIsPolled(t *testing.T) {
 				t.Errorf("the other pool knows %v, %v", used, known)
 			}
 		}
-		w.reload(planned(everyMinute, listed("a", "disabled = true")+listed("b")+other()))
+		w.Reload(apptest.Planned(everyMinute, apptest.Listed("a", "disabled = true")+apptest.Listed("b")+other()))
 		w.Want("polled, a disabled in one pool, b enabled", polled(), "ab")
-		w.reload(planned(everyMinute, listed("a", "disabled = true")+listed("b")+other("disabled = true")))
+		w.Reload(apptest.Planned(everyMinute, apptest.Listed("a", "disabled = true")+apptest.Listed("b")+other("disabled = true")))
 		w.Want("polled, a disabled in both", polled(), "b")
 		w.Want("conditions", w.Conditions(), "")
-	}, func(w *world) {
+	}, func(w *apptest.World) {
 		w.Env = append(w.Env, "SETUP="+w.Provider.SetupToken("c"))
 	})
 }
 
 // ACC-4: an account that comes is polled at once, one that goes is not polled any more, and the others keep their turns.
 func TestPollsFollowTheStore(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, planned(everyMinute, ""), func(w *world) {
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(3)}, apptest.Planned(everyMinute, ""), func(w *apptest.World) {
 		time.Sleep(30 * time.Second)
 		w.Put("c", w.Provider.Credentials("c"))
 		w.Remove("b")
 		simtest.Second()
 		simtest.Second()
 		for name, want := range map[string]int{"a": 1, "b": 1, "c": 1} {
-			w.Want("polls of "+name, w.polls(name), want)
+			w.Want("polls of "+name, polls(w, name), want)
 		}
 		time.Sleep(10 * time.Minute)
-		w.Want("polls of b", w.polls("b"), 1)
+		w.Want("polls of b", polls(w, "b"), 1)
 		for _, name := range []string{"a", "c"} {
-			if n := w.polls(name); n < 10 || n > 11 {
+			if n := polls(w, name); n < 10 || n > 11 {
 				t.Errorf("%s was polled %d times", name, n)
 			}
 		}
-	}, func(w *world) { w.Remove("c") })
+	}, func(w *apptest.World) { w.Remove("c") })
 }
 
 // QUO-24: a failing poll moves no request, cools nothing down and keeps what was known. A lasting failure is a condition until
@@ -287,8 +286,8 @@ func TestFailingPollsChangeNothing(t *testing.T) {
 		"reset":            sim.ResetConnection(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, planned(everyMinute, ""), func(w *world) {
-				homes := w.homes()
+			apptest.Run(t, sim.Config{Accounts: simtest.Accounts(3)}, apptest.Planned(everyMinute, ""), func(w *apptest.World) {
+				homes := w.Homes()
 				time.Sleep(3 * time.Second)
 				w.Provider.Fill("a", messages.SevenDay, 0.99) // which no poll reports
 				w.Provider.Inject("", usageFault(fault))
@@ -305,7 +304,7 @@ func TestFailingPollsChangeNothing(t *testing.T) {
 						t.Errorf("%s: cools down for %v, near %v", s.Name, s.Cooldown, s.NearQuota)
 					}
 				}
-				if used := w.week("a"); used < 0 || used > 0.1 {
+				if used := week(w, "a"); used < 0 || used > 0.1 {
 					t.Errorf("a has used %v", used)
 				}
 				w.Want("moves", len(w.Moves()), 0)
@@ -314,7 +313,7 @@ func TestFailingPollsChangeNothing(t *testing.T) {
 				w.Provider.Clear("")
 				time.Sleep(40 * time.Minute)
 				w.Want("conditions", w.Conditions(), "")
-				w.Want("a", w.week("a"), 0.99)
+				w.Want("a", week(w, "a"), 0.99)
 			})
 		})
 	}
@@ -322,7 +321,7 @@ func TestFailingPollsChangeNothing(t *testing.T) {
 
 // The end waits for no poll.
 func TestEndDuringAPoll(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(2)}, planned(everyMinute, ""), func(w *world) {
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(2)}, apptest.Planned(everyMinute, ""), func(w *apptest.World) {
 		w.Provider.Inject("", usageFault(sim.Hang()))
 		simtest.Second()
 		began := time.Now()
@@ -334,9 +333,9 @@ func TestEndDuringAPoll(t *testing.T) {
 
 // TOK-1, QUO-21: an expired token is refreshed before a poll, once for all that need it.
 func TestPollRefreshesFirst(t *testing.T) {
-	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, planned(everyMinute, ""), func(w *world) {
+	apptest.Run(t, sim.Config{Accounts: simtest.Accounts(1)}, apptest.Planned(everyMinute, ""), func(w *apptest.World) {
 		time.Sleep(3 * time.Second)
-		w.Want("used", w.week("a"), 0.0)
+		w.Want("used", week(w, "a"), 0.0)
 		w.Want("refreshes", w.Provider.Counters("a").Refreshes, int64(1))
 		for _, r := range w.Provider.Requests() {
 			if r.Path == sim.UsagePath && r.Status != http.StatusOK {
@@ -346,5 +345,5 @@ func TestPollRefreshesFirst(t *testing.T) {
 		if !slices.ContainsFunc(w.Provider.Requests(), func(r sim.Request) bool { return r.Path == sim.UsagePath }) {
 			t.Error("there was no poll")
 		}
-	}, func(w *world) { w.Put("a", simtest.Expiring(w.Provider.Credentials("a"), -time.Minute)) })
+	}, func(w *apptest.World) { w.Put("a", simtest.Expiring(w.Provider.Credentials("a"), -time.Minute)) })
 }
