@@ -100,7 +100,8 @@ func TestIdleWhileHeld(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newTimed()
 				committed := 0
-				result := relay.Relay(w, eventStream(upstreamOf(t, c.sent, silence{})), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{},
+				result := relay.Relay(w, eventStream(upstreamOf(t, c.sent, silence{})), relay.Options{
+					Client: messages.Dialect{}, Upstream: messages.Dialect{},
 					Idle: 1500 * time.Millisecond, Hold: true, Model: model, Commit: func(http.Header) { committed++ },
 				})
 				if w.Body.String() != c.want || committed != 1 || !w.Flushed || !result.Idle || !result.Truncated || !result.Aborted {

@@ -94,7 +94,8 @@ func TestStreamIsRelayedAsItArrives(t *testing.T) {
 		w := newTimed()
 		chunks := []any{start[:10], start[10:], delta, "event: unknown\r\n", "data: x\r\n\r\n", final, ": trailing bytes"}
 		committed := 0
-		result := relay.Relay(w, eventStream(upstreamOf(t, chunks...)), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{},
+		result := relay.Relay(w, eventStream(upstreamOf(t, chunks...)), relay.Options{
+			Client: messages.Dialect{}, Upstream: messages.Dialect{},
 			Hold: hold, KeepAlive: time.Hour, Commit: func(h http.Header) { committed++; h.Set("X-From", "commit") },
 		})
 		whole := start + delta + "event: unknown\r\ndata: x\r\n\r\n" + final + ": trailing bytes"
@@ -159,7 +160,8 @@ func TestHoldIsBounded(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newTimed()
 			var released time.Duration
-			relay.Relay(w, eventStream(upstreamOf(t, ": wait\n\n", 50*time.Second, start+final)), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{},
+			relay.Relay(w, eventStream(upstreamOf(t, ": wait\n\n", 50*time.Second, start+final)), relay.Options{
+				Client: messages.Dialect{}, Upstream: messages.Dialect{},
 				Hold: true, KeepAlive: keepAlive, Commit: func(http.Header) { released = time.Since(w.began) },
 			})
 			if released != bound {
@@ -283,7 +285,8 @@ func TestModelOfALateStart(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newTimed()
-			result := relay.Relay(w, eventStream(upstreamOf(t, c.script...)), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{},
+			result := relay.Relay(w, eventStream(upstreamOf(t, c.script...)), relay.Options{
+				Client: messages.Dialect{}, Upstream: messages.Dialect{},
 				KeepAlive: time.Duration(c.keepAlive) * time.Second, Hold: true, Model: model,
 			})
 			if result.Refusal != dialect.NoError {
