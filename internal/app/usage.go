@@ -41,8 +41,8 @@ func (a *App) polled(cfg *config.Config, resolved map[string][]*account.Account)
 }
 
 // usageEndpoint returns GET /usage (USE-1).
-func (a *App) usageEndpoint() *gateway.Usage {
-	u := &gateway.Usage{Pools: func() []gateway.PoolUsage {
+func (a *App) usageEndpoint() *gateway.UsageEndpoint {
+	u := &gateway.UsageEndpoint{Pools: func() []gateway.PoolUsage {
 		return a.poolUsage(func(*config.Provider) bool { return true })
 	}}
 	for _, f := range families {

@@ -42,7 +42,7 @@ type Family struct {
 	// such a function. Optional: nothing. See [Family.ReadQuota].
 	Quota func(h http.Header) quota.Signal
 	// Usage is where the provider reports the quota of an account on request (QUO-20). Optional: nowhere.
-	Usage *Usage
+	Usage *UsageEndpoint
 
 	// Rules are what the responses of each class lead to (5-failover): [Standard], or that with other rules.
 	Rules Rules
@@ -100,8 +100,8 @@ type Origin struct {
 // HeaderItem is an item of a header that is a list. The client's own items stay.
 type HeaderItem struct{ Name, Item string }
 
-// Usage is an endpoint that reports the quota of the account whose token a GET request bears (QUO-21).
-type Usage struct {
+// UsageEndpoint is an endpoint that reports the quota of the account whose token a GET request bears (QUO-21).
+type UsageEndpoint struct {
 	Path   string      // below the provider's base URL
 	Header http.Header // of the request, besides its token
 	Scope  string      // the scope that a login needs for it, for people; may be empty

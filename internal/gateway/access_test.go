@@ -65,7 +65,7 @@ func open(t *testing.T, toml string) *door {
 	d.gateway = gateway.New(gateway.Options{
 		Dialects: dialects,
 		Version:  "v1", Log: slog.New(slog.DiscardHandler), Record: func(r *observe.Record) { d.record = r },
-		Usage: &gateway.Usage{Pools: func() []gateway.PoolUsage { return nil }},
+		Usage: &gateway.UsageEndpoint{Pools: func() []gateway.PoolUsage { return nil }},
 		ClientUsage: &gateway.ClientUsage{
 			Path: "/api/oauth/usage", Accounts: func() []gateway.AccountUsage { return nil },
 			Append: func([]byte, map[string]gateway.WindowUsage) []byte { return []byte("{}") },

@@ -39,8 +39,8 @@ type Options struct {
 	Record  func(*observe.Record) // called once for every inference request, when it has ended
 	Admin   http.Handler          // for /admin and everything below it, with its own access rules; nil: off
 
-	Usage       *Usage       // nil: GET /usage is off
-	ClientUsage *ClientUsage // nil: off
+	Usage       *UsageEndpoint // nil: GET /usage is off
+	ClientUsage *ClientUsage   // nil: off
 
 	// Dialects are what clients speak. Responses to requests of no dialect are in the first one.
 	Dialects []dialect.Inbound

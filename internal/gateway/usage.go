@@ -43,8 +43,8 @@ type ClientUsage struct {
 	Append func(dst []byte, windows map[string]WindowUsage) []byte
 }
 
-// Usage is what GET /usage shows (USE-1).
-type Usage struct {
+// UsageEndpoint is what GET /usage shows (USE-1).
+type UsageEndpoint struct {
 	Pools   func() []PoolUsage
 	Windows []string // the names of all windows that a pool may have
 }
@@ -79,7 +79,7 @@ type windowSummary struct {
 	ResetsAt  *int64   `json:"resets_at"` // Unix seconds; null: unknown
 }
 
-func (u *Usage) summarize(accounts []AccountUsage) usageSummary {
+func (u *UsageEndpoint) summarize(accounts []AccountUsage) usageSummary {
 	s := usageSummary{statusOf(accounts), map[string]windowSummary{}}
 	for _, name := range u.Windows {
 		s.Windows[name] = summarizeWindow(name, accounts)

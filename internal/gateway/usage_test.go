@@ -66,7 +66,7 @@ func usageOf(t *testing.T, path string, pools map[string][]gateway.AccountUsage)
 	d.config = d.load(closed)
 	d.gateway = gateway.New(gateway.Options{
 		Dialects: dialects, Log: slog.New(slog.DiscardHandler), Record: func(*observe.Record) {},
-		Usage: &gateway.Usage{Windows: windowNames, Pools: func() (list []gateway.PoolUsage) {
+		Usage: &gateway.UsageEndpoint{Windows: windowNames, Pools: func() (list []gateway.PoolUsage) {
 			for name, accounts := range pools {
 				list = append(list, gateway.PoolUsage{Name: name, Accounts: accounts})
 			}

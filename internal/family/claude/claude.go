@@ -26,7 +26,7 @@ var Family = family.Family{
 	Windows: windows,
 	ScopeOf: scopeOf,
 	Quota:   quotaHeaders.Reader(windows),
-	Usage: &family.Usage{
+	Usage: &family.UsageEndpoint{
 		Path:   "api/oauth/usage",
 		Header: http.Header{"Anthropic-Beta": {oauthBeta}, "Anthropic-Version": {"2023-06-01"}},
 		Scope:  "user:profile",
