@@ -4,20 +4,17 @@ package app_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	"shunt/internal/app"
-	"shunt/internal/config"
+	"shunt/internal/apptest"
 	"shunt/internal/observe"
 	"shunt/internal/sim/simtest"
 )
@@ -26,7 +23,7 @@ import (
 // accounts with all that it can do, both logs, metrics. The budgets leave room for a few more.
 func TestAllocationsOfRequests(t *testing.T) {
 	upstream := newPeer(t)
-	gateway := serveForReal(t, upstream.Addr().String())
+	gateway := startWithAll(t, upstream.Addr().String())
 	small := simtest.Body(simtest.PlainModel, false)
 	for name, c := range map[string]struct {
 		body, response string
@@ -131,39 +128,15 @@ func lengthIn(head []byte) (n int) {
 	return n
 }
 
-// serveForReal runs shunt on a socket of its own, in front of an upstream at an address.
-func serveForReal(t *testing.T, upstream string) (address string) {
-	dir := t.TempDir()
+// startWithAll runs a shunt with everything on, in front of an upstream at an address.
+func startWithAll(t *testing.T, upstream string) (address string) {
 	toml := fmt.Sprintf("[server.admin]\n[server.pool]\n[log]\nrequests = %q\n[providers.anthropic]\nauth = \"claude_oauth\"\nbase_url = \"http://%s\"\n",
-		filepath.Join(dir, "requests"), upstream)
+		filepath.Join(t.TempDir(), "requests"), upstream)
 	for i := range 20 {
-		toml += fmt.Sprintf("[[providers.anthropic.accounts]]\nname = \"account%d\"\ntoken_env = \"TOKEN\"\nuuid = \"22222222-2222-4222-8222-2222222222%02d\"\n", i, i)
+		toml += apptest.Listed(fmt.Sprint("account", i), `token_env = "TOKEN"`, fmt.Sprintf("uuid = \"22222222-2222-4222-8222-2222222222%02d\"", i))
 	}
-	path := filepath.Join(dir, "shunt.toml")
-	if err := os.WriteFile(path, []byte(toml), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	env := []string{"HOME=" + dir, "TOKEN=t", "SHUNT_ADMIN_TOKENS=ops:an-admin-token-of-many-characters"}
-	cfg, _, err := config.Load(config.Options{Path: path, Env: env, Families: app.Families()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := app.New(cfg, app.Options{Version: "test", Env: env, Log: observe.NewLogger(io.Discard, slog.LevelInfo, "json", false)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- a.Run(ctx, l, nil) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	return l.Addr().String()
+	address, stop := apptest.Start(t, toml, observe.NewLogger(io.Discard, slog.LevelInfo, "json", false),
+		"TOKEN=t", "SHUNT_ADMIN_TOKENS=ops:an-admin-token-of-many-characters")
+	t.Cleanup(stop)
+	return address
 }

@@ -3,7 +3,6 @@ package app_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,15 +10,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"shunt/internal/app"
-	"shunt/internal/config"
+	"shunt/internal/apptest"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
 )
@@ -70,41 +67,11 @@ func TestManyStreams(t *testing.T) {
 	}
 }
 
-// startShunt runs a whole shunt over real sockets in front of a provider until stop is called.
+// startShunt runs a shunt on a socket, in front of a provider, until stop is called.
 func startShunt(t *testing.T, provider *sim.Provider, providerURL string) (address string, stop func()) {
 	t.Helper()
-	store, file := t.TempDir(), filepath.Join(t.TempDir(), "shunt.toml")
-	for _, name := range provider.Accounts() {
-		if err := os.WriteFile(filepath.Join(store, name+".json"), provider.Credentials(name), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	toml := "[server]\nbind = \"127.0.0.1:0\"\n[providers.anthropic]\nauth = \"claude_oauth\"\nbase_url = \"" + providerURL + "\"\n"
-	if err := os.WriteFile(file, []byte(toml), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	env := []string{"HOME=" + t.TempDir(), "SHUNT_CLAUDE_ACCOUNTS_DIR=" + store}
-	cfg, _, err := config.Load(config.Options{Path: file, Env: env, Families: app.Families()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := app.New(cfg, app.Options{Version: "test", Env: env, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := a.Listen()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- a.Run(ctx, l, nil) }()
-	return l.Addr().String(), func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("run: %v", err)
-		}
-	}
+	toml := "[providers.anthropic]\nauth = \"claude_oauth\"\nbase_url = \"" + providerURL + "\"\n"
+	return apptest.Start(t, toml, slog.New(slog.DiscardHandler), apptest.StoreOf(t, provider))
 }
 
 // gate lets no stream go on beyond its headers before a number of them have come so far.

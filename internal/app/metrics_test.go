@@ -202,44 +202,16 @@ func attribute(s *tracing.Span, key string) string {
 	return ""
 }
 
-// served is a shunt on real sockets, in front of a provider with two accounts.
-func served(t *testing.T, toml string) (provider *sim.Provider, address string, log *observetest.Log, end func()) {
+// served runs a shunt on a socket, in front of a provider with two accounts, until end is called. The lines are the beginning of
+// its table [server].
+func served(t *testing.T, lines string) (provider *sim.Provider, address string, log *observetest.Log, end func()) {
 	t.Helper()
-	provider = sim.New(sim.Config{Accounts: simtest.Accounts(2)})
+	provider, log = sim.New(sim.Config{Accounts: simtest.Accounts(2)}), new(observetest.Log)
 	upstream := httptest.NewServer(provider)
-	store := t.TempDir()
-	for _, name := range provider.Accounts() {
-		if err := os.WriteFile(filepath.Join(store, name+".json"), provider.Credentials(name), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	file := filepath.Join(t.TempDir(), "shunt.toml")
-	toml = "[server]\nbind = \"127.0.0.1:0\"\n" + toml + "[providers.anthropic]\nauth = \"claude_oauth\"\nbase_url = \"" + upstream.URL + "\"\n"
-	if err := os.WriteFile(file, []byte(toml), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	env := []string{"HOME=" + t.TempDir(), "SHUNT_CLAUDE_ACCOUNTS_DIR=" + store}
-	cfg, _, err := config.Load(config.Options{Path: file, Env: env, Families: app.Families()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	log = new(observetest.Log)
-	a, err := app.New(cfg, app.Options{Version: "test", Env: env, Log: slog.New(slog.NewTextHandler(log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := a.Listen()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- a.Run(ctx, l, nil) }()
-	return provider, "http://" + l.Addr().String(), log, func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("run: %v", err)
-		}
+	toml := "[server]\n" + lines + "[providers.anthropic]\nauth = \"claude_oauth\"\nbase_url = \"" + upstream.URL + "\"\n"
+	address, stop := apptest.Start(t, toml, slog.New(slog.NewTextHandler(log, nil)), apptest.StoreOf(t, provider))
+	return provider, "http://" + address, log, func() {
+		stop()
 		http.DefaultClient.CloseIdleConnections()
 		upstream.Close()
 	}
