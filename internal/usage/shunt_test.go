@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/internal/apptest"
+	"shunt/internal/clock"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/family/claude"
 	"shunt/internal/sim"
@@ -280,6 +281,8 @@ func TestPollsFollowTheStore(t *testing.T) {
 // QUO-24: a failing poll moves no request, cools nothing down and keeps what was known. A lasting failure is a condition until
 // it is over.
 func TestFailingPollsChangeNothing(t *testing.T) {
+	// With a fast clock, an hour of polls takes a minute of watching files.
+	fast := func(w *apptest.World) { w.Clock = clock.Accelerated(60) }
 	for name, fault := range map[string]sim.Fault{
 		"429 that rejects": sim.Rejected(messages.FiveHour, messages.SevenDay).RetryAfter("30"),
 		"401":              sim.Unauthorized(),
@@ -287,12 +290,13 @@ func TestFailingPollsChangeNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			apptest.Run(t, sim.Config{Accounts: simtest.Accounts(3)}, apptest.Planned(everyMinute, ""), func(w *apptest.World) {
+				pass := func(d time.Duration) { time.Sleep(w.Clock.Scale(d)) }
 				homes := w.Homes()
-				time.Sleep(3 * time.Second)
+				pass(3 * time.Second)
 				w.Provider.Fill("a", messages.SevenDay, 0.99) // which no poll reports
 				w.Provider.Inject("", usageFault(fault))
 				for range 2 {
-					time.Sleep(20 * time.Minute)
+					pass(35 * time.Minute)
 					for session, home := range homes {
 						if home != "a" {
 							w.Want("served by", w.MustServe(session, simtest.PlainModel), home)
@@ -311,10 +315,10 @@ func TestFailingPollsChangeNothing(t *testing.T) {
 				const is = " cannot be polled for its usage"
 				w.Want("conditions", w.Conditions(), "account anthropic/a"+is+", account anthropic/b"+is+", account anthropic/c"+is)
 				w.Provider.Clear("")
-				time.Sleep(40 * time.Minute)
+				pass(70 * time.Minute)
 				w.Want("conditions", w.Conditions(), "")
 				w.Want("a", week(w, "a"), 0.99)
-			})
+			}, fast)
 		})
 	}
 }

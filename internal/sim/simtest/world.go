@@ -20,8 +20,9 @@ import (
 	"shunt/internal/sim"
 )
 
+// The base URLs of what is tested and of the provider.
 const (
-	GatewayURL  = "http://127.0.0.1:3001" // of what is tested
+	GatewayURL  = "http://127.0.0.1:3001"
 	ProviderURL = "http://127.0.0.1:8001"
 )
 
@@ -35,7 +36,7 @@ type World struct {
 	Client   *http.Client      // connects to Front, whatever the URL; it follows no redirect
 	Store    string            // directory of an account store that has the logins of all the provider's accounts
 	Log      *observetest.Log  // of what is tested
-	Tested   Tested            // set by who starts it
+	Tested   Tested            // set by the test that starts it
 
 	mu      sync.Mutex
 	records []*observe.Record
@@ -44,7 +45,7 @@ type World struct {
 	servers []*sim.Server                // of the hosts
 }
 
-// Tested is what a world knows of what it tests.
+// Tested is the live state of what a world tests.
 type Tested interface {
 	Pool(provider string) []pool.Status
 	Conditions() []observe.Condition
