@@ -214,7 +214,7 @@ func TestModelsThroughThePool(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, apptest.PoolOf(""), func(w *world) { // SEL-1
 		for i := range 6 {
 			session := fmt.Sprint("s", i)
-			w.get("GET", "/v1/models", simtest.With(simtest.Minimal, "X-Claude-Code-Session-Id", session))
+			w.get("GET", "/v1/models", simtest.Session(session))
 			requests := w.Provider.Requests()
 			w.Want("sent as", requests[len(requests)-1].Account, w.Home(session))
 		}

@@ -21,7 +21,7 @@ func TestFableAdvisor(t *testing.T) {
 		body := strings.Replace(simtest.Body(simtest.PlainModel, false), "{", `{"tools":[{"type":"advisor","name":"advisor","model":"`+simtest.FableModel+`"}],`, 1)
 		advised := func() string {
 			w.Helper()
-			got := w.Send(sim.MessagesPath, simtest.With(simtest.Minimal, "X-Claude-Code-Session-Id", "s"), body)
+			got := w.Send(sim.MessagesPath, simtest.Session("s"), body)
 			w.Want("status", got.Status, http.StatusOK)
 			return got.Header.Get("X-Shunt-Account")
 		}

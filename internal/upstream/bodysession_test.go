@@ -48,8 +48,8 @@ func TestSessionInTheBody(t *testing.T) {
 					homes[home]++
 					w.Want("the record's session", w.Last().Session, pool.SessionOf(session).String())
 					w.Want("the next turn's account", turn(session, simtest.Minimal), home)
-					w.Want("with a blank header", turn(session, simtest.With(simtest.Minimal, "X-Claude-Code-Session-Id", " ")), home)
-					w.Want("with the same in the header", turn("other", simtest.With(simtest.Minimal, "X-Claude-Code-Session-Id", session)), home)
+					w.Want("with a blank header", turn(session, simtest.Session(" ")), home)
+					w.Want("with the same in the header", turn("other", simtest.Session(session)), home)
 					w.Want("the record's session", w.Last().Session, pool.SessionOf(session).String())
 				}
 				if len(homes) != 4 {

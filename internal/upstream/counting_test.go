@@ -13,7 +13,7 @@ import (
 // RTE-4: the response to a count of tokens does not affect the account's health for messages.
 func TestCountTokensLeavesMessagesAlone(t *testing.T) {
 	count := func(w *world, session string) simtest.Reply {
-		return w.Send(sim.CountTokensPath, simtest.With(simtest.Minimal, "X-Claude-Code-Session-Id", session), simtest.Body(simtest.PlainModel, false))
+		return w.Send(sim.CountTokensPath, simtest.Session(session), simtest.Body(simtest.PlainModel, false))
 	}
 	for name, fault := range map[string]sim.Fault{
 		"quota": sim.Rejected(messages.FiveHour), "throttle": sim.Throttled("2"), "long throttle": sim.Throttled("90"),

@@ -126,7 +126,7 @@ func TestAllNearOrCooled(t *testing.T) {
 // RTE-4: count_tokens goes through the same pool: to the session's account, and to the next if that fails.
 func TestCountTokens(t *testing.T) {
 	inWorld(t, sim.Config{Accounts: simtest.Accounts(3)}, poolOf(), func(w *world) {
-		header := simtest.With(simtest.Minimal, "X-Claude-Code-Session-Id", "s")
+		header := simtest.Session("s")
 		home := w.MustServe("s", simtest.PlainModel)
 		for range 3 {
 			got := w.Send(sim.CountTokensPath, header, simtest.Body(simtest.PlainModel, false))

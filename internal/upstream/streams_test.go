@@ -238,7 +238,7 @@ func TestTruncatedResponses(t *testing.T) {
 				home := w.MustServe("s", simtest.PlainModel)
 				before := w.Seen()
 				w.Provider.Inject("", c.fault.Times(1))
-				header := simtest.With(simtest.Minimal, "X-Claude-Code-Session-Id", "s")
+				header := simtest.Session("s")
 				got := w.Send(sim.MessagesPath, header, simtest.Body(simtest.PlainModel, c.stream))
 				if got.Status != 200 || c.aborted != errors.Is(got.Err, io.ErrUnexpectedEOF) {
 					w.Errorf("%d, %v, %d bytes", got.Status, got.Err, len(got.Body))

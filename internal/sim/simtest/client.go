@@ -39,6 +39,9 @@ func With(h http.Header, lines ...string) http.Header {
 	return h
 }
 
+// Session returns [Minimal] with a session.
+func Session(session string) http.Header { return With(Minimal, "X-Claude-Code-Session-Id", session) }
+
 // Reply is a response as a client received it.
 type Reply struct {
 	Status   int // 0: there was none
@@ -54,9 +57,6 @@ type Reply struct {
 func NewReply(r *http.Response, body []byte, err error) Reply {
 	return Reply{Status: r.StatusCode, Header: r.Header, Body: string(body), Err: err, Account: r.Header.Get("X-Shunt-Account")}
 }
-
-// Waited reports whether a request took as long as a wait with its jitter: up to a fifth more (FO-6).
-func (r Reply) Waited(wait time.Duration) bool { return Waited(r.Took, wait) }
 
 // Waited reports whether a time is that of a wait with its jitter: up to a fifth more (FO-6).
 func Waited(took, wait time.Duration) bool { return took >= wait && took <= wait+wait/5 }
