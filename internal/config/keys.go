@@ -79,7 +79,7 @@ var serverKeys = []schema.Key{
 		Name: "transport", Default: `"http1"`, Restart: true,
 		Binding: schema.Bind(schema.Choice(TransportHTTP1, TransportNetHTTP), func(s *Server) *Transport { return &s.Transport }),
 		Doc: "What sends requests to providers: `http1` is shunt's own implementation, which costs least; `net/http` is the Go standard " +
-			"library's. Switch to it if something between shunt and a provider does not work with `http1`.",
+			"library's, which opens a connection for each request. Switch to it if something between shunt and a provider does not work with `http1`.",
 	},
 	{
 		Name: "allowed_hosts", Default: `[]`,

@@ -19,9 +19,12 @@ import (
 	"shunt/internal/http1"
 )
 
-// netHTTP sends clients' requests through net/http's transport. It differs from package http1 in the order of request headers, in
-// the Cache-Control that net/http adds to a response with Pragma: no-cache, in the Connection: close that it removes, and in that
-// a response to a request that was not fully sent may be lost (go.dev/issue/40747).
+// netHTTP sends clients' requests through net/http's transport. Each request has a connection of its own: net/http may take bytes
+// that follow a response for the response to the next request on the connection, which may be another client's.
+//
+// Otherwise it differs from package http1 in the order of request headers, in the Cache-Control that net/http adds to a response
+// with Pragma: no-cache, in the Connection: close that it removes, in that it reads some malformed heads, and in that a response
+// to a request that was not fully sent may be lost (go.dev/issue/40747).
 type netHTTP struct {
 	dial DialFunc
 
@@ -50,18 +53,16 @@ func (n *netHTTP) close() {
 	origins := slices.Collect(maps.Values(n.origins))
 	n.mu.Unlock()
 	for _, o := range origins {
-		o.current(false).CloseIdleConnections()
+		o.transport.CloseIdleConnections()
 	}
 }
 
-// netOrigin is a scheme, host and port. It has a transport of its own, so that its idle connections end together (FO-0).
+// netOrigin is a scheme, host and port.
 type netOrigin struct {
 	scheme, host string
 	proxied      bool
 	invalid      error // the proxy that the environment names cannot be used
-
-	mu        sync.Mutex
-	transport *http.Transport
+	transport    *http.Transport
 }
 
 func (n *netHTTP) newOrigin(base *url.URL) *netOrigin {
@@ -75,8 +76,7 @@ func (n *netHTTP) newOrigin(base *url.URL) *netOrigin {
 	o.transport = newHTTPTransport(n.dial)
 	o.transport.Proxy = http.ProxyURL(proxy)
 	o.transport.ProxyConnectHeader = http.Header{"User-Agent": nil} // net/http would add its own
-	o.transport.IdleConnTimeout = http1.IdleTimeout
-	o.transport.MaxIdleConnsPerHost = http1.MaxIdle
+	o.transport.MaxIdleConnsPerHost = -1                            // none
 	o.transport.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, r *http.Response) error {
 		if r.StatusCode != http.StatusOK { // net/http would quote the proxy
 			return fmt.Errorf("it refused the connection with status %d", r.StatusCode)
@@ -98,18 +98,6 @@ func (n *netHTTP) newOrigin(base *url.URL) *netOrigin {
 
 func (o *netOrigin) Host() string { return o.host }
 
-// current returns the transport. If it must be fresh, the previous one keeps only the connections in use.
-func (o *netOrigin) current(fresh bool) *http.Transport {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if fresh {
-		previous := o.transport
-		o.transport = previous.Clone()
-		previous.CloseIdleConnections()
-	}
-	return o.transport
-}
-
 // send implements [sender].
 func (o *netOrigin) send(ctx context.Context, p *payload) (*http1.Response, error) {
 	path, query, queried := strings.Cut(p.target, "?")
@@ -124,11 +112,10 @@ func (o *netOrigin) send(ctx context.Context, p *payload) (*http1.Response, erro
 	}
 	header, length := headerOf(p.fields), p.length
 	x := &netExchange{parent: ctx, proxied: o.proxied, timeout: p.timeout, parts: p.body, release: p.release}
-	transport := o.current(p.fresh)
 	// A request with a body but without GetBody is never sent twice by net/http (FO-0a). No request has an empty body (RTE-2).
 	r := &http.Request{Method: http.MethodPost, URL: target, Header: header, Body: &netBody{x: x}, ContentLength: length}
 	ctx, x.cancel = context.WithCancelCause(ctx)
-	response, err := transport.RoundTrip(r.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+	response, err := o.transport.RoundTrip(r.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn:              x.connected,
 		WroteRequest:         x.wrote,
 		GotFirstResponseByte: x.received,
@@ -162,9 +149,9 @@ type netExchange struct {
 	over   bool        // the response has begun, or there will be none
 	closed bool        // net/http has closed the body
 
-	connection, reused bool
-	first              bool // the first byte of a response has been received
-	sentAt             time.Time
+	connection bool // there is one
+	first      bool // the first byte of a response has been received
+	sentAt     time.Time
 }
 
 func (x *netExchange) connected(info httptrace.GotConnInfo) {
@@ -173,7 +160,7 @@ func (x *netExchange) connected(info httptrace.GotConnInfo) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.connection, x.reused = true, info.Reused
+	x.connection = true
 	x.restart()
 }
 
@@ -239,7 +226,7 @@ func (x *netExchange) why(err error, timedOut bool) error {
 	case x.first && !isFailedConnection(err):
 		return http1.ErrMalformed // net/http quotes what it cannot read
 	}
-	failure := &http1.SendError{Err: err, Reused: x.reused, Received: x.first}
+	failure := &http1.SendError{Err: err, Received: x.first}
 	if !x.sentAt.IsZero() {
 		failure.Sent, failure.After = true, time.Since(x.sentAt)
 	}

@@ -43,7 +43,9 @@ func TestCause(t *testing.T) {
 }
 
 // transports are both of what carries clients' requests.
-var transports = map[string]func(DialFunc) *Transport{"http1": NewTransport, "net/http": NewNetHTTPTransport}
+var transports = map[string]func(DialFunc) *Transport{"http1": NewTransport, netHTTPTransport: NewNetHTTPTransport}
+
+const netHTTPTransport = "net/http"
 
 // newTestTransport returns a transport of the kind that SHUNT_TEST_TRANSPORT names.
 func newTestTransport(dial DialFunc) *Transport {
@@ -192,6 +194,9 @@ func TestTransportsClassifyAlike(t *testing.T) {
 		},
 	} {
 		for kind, newTransport := range transports {
+			if c.reuse && kind == netHTTPTransport {
+				continue // it reuses no connection: TestTransportsSendAlike
+			}
 			t.Run(c.name+", "+kind, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					first := c.reuse
@@ -289,8 +294,8 @@ func TestTransportsStopWithTheClient(t *testing.T) {
 	}
 }
 
-// WIRE-1, WIRE-3, WIRE-4, WIRE-5: what arrives is the same, whatever sends it; a connection serves one request after another,
-// and a resend has a new one (FO-0).
+// WIRE-1, WIRE-3, WIRE-4, WIRE-5: what arrives is the same, whatever sends it. With http1, a connection serves one request after
+// another, and a resend has a new one (FO-0); with net/http, every request has.
 func TestTransportsSendAlike(t *testing.T) {
 	for kind, newTransport := range transports {
 		for _, size := range []int{1, 5000, 100_000, 3 << 20} {
@@ -311,7 +316,11 @@ func TestTransportsSendAlike(t *testing.T) {
 				}}
 				transport := newTransport(u.dial)
 				defer transport.Close()
-				for i, want := range []int32{1, 1, 2, 2} {
+				connections := []int32{1, 1, 2, 2}
+				if kind == netHTTPTransport {
+					connections = []int32{1, 2, 3, 4}
+				}
+				for i, want := range connections {
 					response, err := sent(t, t.Context(), transport, size, time.Minute, call{fresh: i == 2})
 					if err != nil {
 						t.Fatal(err)
@@ -327,5 +336,31 @@ func TestTransportsSendAlike(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Bytes that come with a response, after its end, are never the response to another request, whatever sends it.
+func TestSurplusBytesAreNoResponse(t *testing.T) {
+	for kind, newTransport := range transports {
+		synctest.Test(t, func(t *testing.T) {
+			u := &remote{serve: func(c net.Conn, in *bufio.Reader) {
+				readRequest(in)
+				io.WriteString(c, okay+"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nstolen")
+				io.Copy(io.Discard, in)
+			}}
+			transport := newTransport(u.dial)
+			defer transport.Close()
+			for range 20 {
+				response, err := sent(t, t.Context(), transport, 1000, time.Minute, call{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				text, err := io.ReadAll(response.Body)
+				response.Body.Close()
+				if string(text) != "hi" || err != nil {
+					t.Errorf("%s: %q, %v", kind, text, err)
+				}
+			}
+		})
 	}
 }
