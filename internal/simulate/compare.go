@@ -93,7 +93,7 @@ func compare(o Options, w *workload) Comparison {
 		{Plain, func(r *Result) *run { return newRun(w, o, newShunt(w, o.Threshold, pool.Policy{}), r) }},
 		{RoundRobin, func(r *Result) *run { return newRun(w, o, &roundRobin{cooldowns: newCooldowns(n)}, r) }},
 		{FillFirst, func(r *Result) *run { return newRun(w, o, &fillFirst{newCooldowns(n)}, r) }},
-		{StickyOnly, func(r *Result) *run { return newRun(w, o, &stickyOnly{homes: homes(w)}, r) }},
+		{StickyOnly, func(r *Result) *run { return newRun(w, o, &stickyOnly{homes: homes(w), accounts: len(w.accounts)}, r) }},
 		{Random, func(r *Result) *run { return newRun(w, o, &anywhere{newCooldowns(n), random(o.Seed, ofPolicy)}, r) }},
 	}
 	c.Results = make([]Result, len(runs))

@@ -105,10 +105,11 @@ func (s *anywhere) next() (int, bool) {
 
 // stickyOnly keeps each session on the home that it has with shunt, even if the home refuses.
 type stickyOnly struct {
-	homes []int // by session
-	turn  int   // of requests without a session
-	home  int
-	tried bool
+	homes    []int // by session
+	accounts int   // how many there are
+	turn     int   // of requests without a session
+	home     int
+	tried    bool
 }
 
 func (s *stickyOnly) begin(t *turn, _ time.Duration) {
@@ -118,7 +119,7 @@ func (s *stickyOnly) begin(t *turn, _ time.Duration) {
 		return
 	}
 	s.turn++
-	s.home = s.turn % len(s.homes)
+	s.home = s.turn % s.accounts
 }
 
 func (s *stickyOnly) next() (int, bool) {

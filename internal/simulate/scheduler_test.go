@@ -61,7 +61,7 @@ func TestSimplePolicies(t *testing.T) {
 			{2 * hour, false, nil, []int{2}},
 			{3 * hour, false, map[int]quota.Set{0: full, 1: full, 2: full}, []int{0, 1, 2, -1}},
 		}},
-		StickyOnly: {&stickyOnly{homes: []int{1}}, []step{
+		StickyOnly: {&stickyOnly{homes: []int{1}, accounts: 3}, []step{
 			{0, false, nil, []int{1}},
 			{0, false, map[int]quota.Set{1: full}, []int{1, -1}},
 			{0, false, nil, []int{1}},
@@ -139,5 +139,19 @@ func TestShuntPolicy(t *testing.T) {
 	}
 	if got := at(reset + time.Second); got != -1 {
 		t.Errorf("served by %d, although all are full", got)
+	}
+}
+
+// SIM-1: a log may have requests without a session, and fewer or more sessions than there are accounts. Such requests take the
+// accounts in turn.
+func TestStickyOnlyWithoutSessions(t *testing.T) {
+	for _, homes := range [][]int{nil, {0, 1, 0, 1, 0}} {
+		s := &stickyOnly{homes: homes, accounts: 2}
+		for i, want := range []int{1, 0, 1} {
+			s.begin(&turn{session: -1}, 0)
+			if got, ok := s.next(); !ok || got != want {
+				t.Errorf("%d sessions, request %d: account %d, %v; want %d", len(homes), i, got, ok, want)
+			}
+		}
 	}
 }
