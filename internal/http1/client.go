@@ -33,8 +33,8 @@ import (
 const ConnectTimeout = 10 * time.Second
 
 const (
-	IdleTimeout = 90 * time.Second // how long an idle connection is kept
-	MaxIdle     = 2048             // how many idle connections an origin keeps
+	idleTimeout = 90 * time.Second // how long an idle connection is kept
+	maxIdle     = 2048             // how many idle connections an origin keeps
 )
 
 // DialFunc opens a connection.
@@ -170,11 +170,11 @@ func (o *Origin) take() *conn {
 func (o *Origin) put(c *conn) {
 	c.park()
 	o.mu.Lock()
-	full := len(o.idle) >= MaxIdle
+	full := len(o.idle) >= maxIdle
 	if !full {
 		o.idle = append(o.idle, c)
 		if o.reaper == nil {
-			o.reaper = time.AfterFunc(IdleTimeout, o.reap)
+			o.reaper = time.AfterFunc(idleTimeout, o.reap)
 		}
 	}
 	o.mu.Unlock()
@@ -186,7 +186,7 @@ func (o *Origin) put(c *conn) {
 // reap closes the connections that have been idle for too long.
 func (o *Origin) reap() {
 	now := time.Now()
-	o.drop(func(c *conn) bool { return now.Sub(c.since) >= IdleTimeout })
+	o.drop(func(c *conn) bool { return now.Sub(c.since) >= idleTimeout })
 }
 
 // drop closes the idle connections for which drops returns true, and schedules reap for the others.
@@ -208,7 +208,7 @@ func (o *Origin) drop(drops func(*conn) bool) {
 		o.reaper = nil
 	}
 	if len(kept) > 0 {
-		o.reaper = time.AfterFunc(IdleTimeout-time.Since(kept[0].since), o.reap)
+		o.reaper = time.AfterFunc(idleTimeout-time.Since(kept[0].since), o.reap)
 	}
 	o.mu.Unlock()
 	for _, c := range dropped {

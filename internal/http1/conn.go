@@ -80,7 +80,7 @@ func (c *conn) Read(p []byte) (int, error) {
 // usable reports whether an idle connection may carry another request: it has not been idle for too long, and the peer has
 // neither closed it nor sent anything unasked.
 func (c *conn) usable() bool {
-	if time.Since(c.since) >= IdleTimeout {
+	if time.Since(c.since) >= idleTimeout {
 		return false
 	}
 	if c.socket != nil {

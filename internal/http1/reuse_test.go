@@ -174,7 +174,7 @@ func TestIdleTime(t *testing.T) {
 	for _, c := range []struct {
 		idle        time.Duration
 		connections int32
-	}{{IdleTimeout - time.Second, 1}, {IdleTimeout, 2}, {time.Hour, 2}} {
+	}{{idleTimeout - time.Second, 1}, {idleTimeout, 2}, {time.Hour, 2}} {
 		synctest.Test(t, func(t *testing.T) {
 			p := inMemory(t, responding(okay))
 			p.mustServe(t, newRequest(t, "x"))
@@ -196,7 +196,7 @@ func TestIdleTime(t *testing.T) {
 		p.mustServe(t, newRequest(t, "x"))
 		time.Sleep(20 * time.Second)
 		io.Copy(io.Discard, first.Body)
-		time.Sleep(IdleTimeout - 21*time.Second)
+		time.Sleep(idleTimeout - 21*time.Second)
 		synctest.Wait()
 		if n := ended.Load(); n != 0 {
 			t.Errorf("%d have ended", n)
@@ -217,7 +217,7 @@ func TestIdleTime(t *testing.T) {
 // The number of idle connections is bounded.
 func TestTooManyIdle(t *testing.T) {
 	p := inMemory(t, func(v *visitor) { v.awaitClose() })
-	for range MaxIdle + 1 {
+	for range maxIdle + 1 {
 		c, err := p.connect(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -225,7 +225,7 @@ func TestTooManyIdle(t *testing.T) {
 		c.begin()
 		p.put(c)
 	}
-	if n := len(p.idle); n != MaxIdle {
+	if n := len(p.idle); n != maxIdle {
 		t.Errorf("%d idle connections", n)
 	}
 }
