@@ -18,8 +18,8 @@ func (a *App) openAccounts() error {
 	if a.options.Dial != nil {
 		transport = &http.Transport{DialContext: a.options.Dial, DisableKeepAlives: true}
 	}
-	kept := make([]account.Family, len(families))
-	for i, f := range families {
+	kept := make([]account.Family, len(a.families))
+	for i, f := range a.families {
 		dir, err := account.StoreDir(f.Name, getenv)
 		if err != nil {
 			return err

@@ -31,7 +31,7 @@ func (a *App) adminProviders() []admin.Provider {
 		shown := admin.Provider{Name: p.Name, Auth: p.Auth, Planned: running.config.Server.Pool.Present}
 		if p.Pool() {
 			shown.Pool, shown.Accounts = a.registry.Pool(p.Name), running.accounts[p.Name]
-			shown.Family, shown.ScopeOf = familyOf(p).Name, familyOf(p).Scope
+			shown.Family, shown.ScopeOf = a.families.of(p).Name, a.families.of(p).Scope
 			shown.Uses = func(name string) bool {
 				listed, ok := p.Account(name)
 				stored := len(p.Accounts) == 0 || ok && listed.Credentials == "" && listed.TokenEnv == ""

@@ -17,6 +17,7 @@ import (
 	"shunt/internal/admin"
 	"shunt/internal/clock"
 	"shunt/internal/config"
+	"shunt/internal/family"
 	"shunt/internal/gateway"
 	"shunt/internal/observe"
 	"shunt/internal/pool"
@@ -34,6 +35,8 @@ type Options struct {
 	Level *slog.LevelVar
 	// Dial opens connections to providers; nil uses the network.
 	Dial upstream.DialFunc
+	// Families are the families of accounts that it knows; nil stands for those of [Registry].
+	Families []*family.Family
 	// OnRecord, if not nil, is called with the record of every inference request when it has ended.
 	OnRecord func(*observe.Record)
 }
@@ -41,6 +44,7 @@ type Options struct {
 // App is a shunt.
 type App struct {
 	options   Options
+	families  families
 	health    *observe.Health
 	registry  *pool.Registry
 	keeper    *account.Keeper
@@ -64,10 +68,15 @@ type App struct {
 
 // New builds an App from a valid configuration. It starts nothing, but opens the request log; [App.Run] closes it.
 func New(cfg *config.Config, o Options) (*App, error) {
-	a := &App{
-		options: o, rereads: make(chan chan struct{}), health: observe.NewHealth(o.Log, o.Clock),
-		registry: pool.NewRegistry(o.Clock, quotaTables()), transport: newTransport(cfg, o.Dial),
+	if o.Families == nil {
+		o.Families = Registry()
 	}
+	a := &App{
+		options: o, families: o.Families, rereads: make(chan chan struct{}), health: observe.NewHealth(o.Log, o.Clock),
+		transport: newTransport(cfg, o.Dial),
+	}
+	tables := a.families.tables()
+	a.registry = pool.NewRegistry(o.Clock, tables)
 	a.config.Store(cfg)
 	a.poller = a.newPoller(&cfg.Server.Pool)
 	a.metrics = a.newMetrics(cfg)
@@ -79,7 +88,7 @@ func New(cfg *config.Config, o Options) (*App, error) {
 	}
 	if path := cfg.Server.Pool.StatePath; path != "" {
 		var err error
-		if a.quotas, err = restoreQuotas(path, a.registry, a.health, o.Clock); err != nil {
+		if a.quotas, err = restoreQuotas(newQuotaFile(path, tables), a.registry, a.health, o.Clock); err != nil {
 			o.Log.Warn("the saved quota cannot be restored: shunt starts without it", "error", err)
 		}
 	}

@@ -17,11 +17,11 @@ type Step struct {
 func Explain(cfg *config.Config, model string) (steps []Step, key string) {
 	targets, key := cfg.RouteBy(model)
 	links := make([]upstream.Link, len(targets))
-	unused := newTransport(cfg, nil)
+	known, unused := families(Registry()), newTransport(cfg, nil)
 	for i, t := range targets {
 		p, _ := cfg.Provider(t.Upstream) // a valid configuration has it
 		if links[i].Upstream = new(upstream.Pool); !p.Pool() {
-			links[i].Upstream = newSingle(p, unused)
+			links[i].Upstream = newSingle(p, known.responsesOf(p), unused)
 		}
 		steps = append(steps, Step{Upstream: p, Model: t.Model})
 	}

@@ -9,26 +9,31 @@ import (
 	"shunt/internal/quota"
 )
 
-// families are the families of accounts that shunt knows. A new one is a package and a line here.
-var families = []*family.Family{
-	&claude.Family,
+// Registry returns the families of accounts that shunt knows. A new one is a package and a line here.
+func Registry() []*family.Family {
+	return []*family.Family{
+		&claude.Family,
+	}
 }
 
-// Registry returns the families of accounts that shunt knows.
-func Registry() []*family.Family { return families }
+// dialects are the dialects of clients.
+var dialects = []dialect.Inbound{messages.Dialect{}}
 
-// familyOf returns the family of a pool's accounts.
-func familyOf(p *config.Provider) *family.Family {
-	return find(func(f *family.Family) bool { return f.Auth == string(p.Auth) })
+// families are the families of accounts that an [App] knows.
+type families []*family.Family
+
+// of returns the family of a pool's accounts.
+func (fs families) of(p *config.Provider) *family.Family {
+	return fs.find(func(f *family.Family) bool { return f.Auth == string(p.Auth) })
 }
 
 // responsesOf returns the family that defines the responses of a provider without accounts.
-func responsesOf(p *config.Provider) *family.Family {
-	return find(func(f *family.Family) bool { return f.Kind == string(p.Kind) })
+func (fs families) responsesOf(p *config.Provider) *family.Family {
+	return fs.find(func(f *family.Family) bool { return f.Kind == string(p.Kind) })
 }
 
-func find(wanted func(*family.Family) bool) *family.Family {
-	for _, f := range families {
+func (fs families) find(wanted func(*family.Family) bool) *family.Family {
+	for _, f := range fs {
 		if wanted(f) {
 			return f
 		}
@@ -36,22 +41,22 @@ func find(wanted func(*family.Family) bool) *family.Family {
 	return nil
 }
 
-// dialects are the dialects of clients.
-var dialects = []dialect.Inbound{messages.Dialect{}}
-
-// quotaTables returns the quota windows of each family, by its name.
-func quotaTables() map[string]*quota.Table {
+// tables returns the quota windows of each family, by its name.
+func (fs families) tables() map[string]*quota.Table {
 	tables := map[string]*quota.Table{}
-	for _, f := range families {
+	for _, f := range fs {
 		tables[f.Name] = f.Windows
 	}
 	return tables
 }
 
-// Families returns the families for the configuration.
-func Families() []config.Family {
-	known := make([]config.Family, len(families))
-	for i, f := range families {
+// Families returns the registered families for the configuration.
+func Families() []config.Family { return ConfigFamilies(Registry()) }
+
+// ConfigFamilies returns what the configuration knows of families.
+func ConfigFamilies(of []*family.Family) []config.Family {
+	known := make([]config.Family, len(of))
+	for i, f := range of {
 		known[i] = config.Family{
 			Name: f.Name, Kind: config.Kind(f.Kind), Auth: config.Auth(f.Auth), Hosts: f.Hosts, Windows: configWindows(f),
 		}

@@ -141,9 +141,7 @@ base_url = "` + acmeURL + `"
 // A second family needs a value and a line in the registry: a pool of its accounts is configured, refreshes their tokens, serves
 // requests by the family's rules, shows its windows and accepts new accounts (FAM-1, FAM-6, ADM-5).
 func TestSecondFamily(t *testing.T) {
-	registered := families
-	families = append([]*family.Family{}, append(registered, &acme)...)
-	defer func() { families = registered }()
+	known := append(Registry(), &acme)
 	store, file := t.TempDir(), filepath.Join(t.TempDir(), "shunt.toml")
 	write := func(path, text string) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -160,11 +158,11 @@ func TestSecondFamily(t *testing.T) {
 		env := []string{
 			"HOME=" + t.TempDir(), "SHUNT_ACME_ACCOUNTS_DIR=" + store, "SHUNT_ADMIN_TOKENS=ops:an-administrators-token", "SHUNT_CLIENT_TOKENS=ann:the-token-of-a-client",
 		}
-		cfg, _, err := config.Load(config.Options{Path: file, Env: env, Families: Families()})
+		cfg, _, err := config.Load(config.Options{Path: file, Env: env, Families: ConfigFamilies(known)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := New(cfg, Options{Env: env, Log: slog.New(slog.NewTextHandler(new(observetest.Log), nil)), Dial: upstream.Dial})
+		a, err := New(cfg, Options{Families: known, Env: env, Log: slog.New(slog.NewTextHandler(new(observetest.Log), nil)), Dial: upstream.Dial})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,10 +26,10 @@ type quotaSaver struct {
 	outdated bool        // the file has an old version
 }
 
-// restoreQuotas imports the quota that an earlier run has saved, before the first selection. If the file cannot be read, the
+// restoreQuotas imports the quota that an earlier run has saved in the file, before the first selection. If the file cannot be read, the
 // registry starts empty (QUO-32); the returned error is for the log only.
-func restoreQuotas(path string, registry *pool.Registry, health *observe.Health, c clock.Clock) (*quotaSaver, error) {
-	s := &quotaSaver{file: newQuotaFile(path, quotaTables()), registry: registry, health: health, clock: c}
+func restoreQuotas(file *quotaFile, registry *pool.Registry, health *observe.Health, c clock.Clock) (*quotaSaver, error) {
+	s := &quotaSaver{file: file, registry: registry, health: health, clock: c}
 	saved, current, err := s.file.Load(context.Background(), c.Now())
 	registry.Import(saved)
 	s.saved, s.outdated = saved, !current

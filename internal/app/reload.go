@@ -52,7 +52,7 @@ func (a *App) follow(ctx context.Context, hup <-chan struct{}) {
 	var watch sync.WaitGroup
 	defer watch.Wait()
 	watch.Go(func() {
-		config.Watch(ctx, config.Options{Path: running.Path, Env: a.options.Env, Families: Families()}, running, hup, func(r config.Reload) {
+		config.Watch(ctx, config.Options{Path: running.Path, Env: a.options.Env, Families: ConfigFamilies(a.families)}, running, hup, func(r config.Reload) {
 			select {
 			case reloads <- r:
 			case <-ctx.Done():
@@ -79,7 +79,7 @@ func (a *App) assemble(cfg *config.Config) *gateway.State {
 	listings := map[string]account.Listing{}
 	for i := range cfg.Providers {
 		if p := &cfg.Providers[i]; p.Pool() {
-			listings[p.Name] = account.Listing{Family: familyOf(p).Name, Specs: specsOf(p)}
+			listings[p.Name] = account.Listing{Family: a.families.of(p).Name, Specs: specsOf(p)}
 		}
 	}
 	resolved, warnings := a.keeper.Resolve(listings)
@@ -92,7 +92,7 @@ func (a *App) assemble(cfg *config.Config) *gateway.State {
 		if p.Pool() {
 			upstreams[p.Name] = a.pool(cfg, p, resolved[p.Name])
 		} else {
-			upstreams[p.Name] = newSingle(p, a.transport)
+			upstreams[p.Name] = newSingle(p, a.families.responsesOf(p), a.transport)
 		}
 	}
 	if a.poller != nil {
@@ -118,7 +118,7 @@ func (a *App) logAccountChanges(cfg *config.Config, resolved map[string][]*accou
 			}
 		}
 		if len(names) == 0 {
-			a.options.Log.Warn("the pool has no account yet: `shunt login "+familyOf(p).Name+" --name NAME` adds one", "provider", p.Name)
+			a.options.Log.Warn("the pool has no account yet: `shunt login "+a.families.of(p).Name+" --name NAME` adds one", "provider", p.Name)
 			continue
 		}
 		a.options.Log.Info("accounts", "provider", p.Name, "accounts", names)

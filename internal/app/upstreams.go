@@ -3,15 +3,17 @@ package app
 import (
 	"shunt/internal/account"
 	"shunt/internal/config"
+	"shunt/internal/family"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
 	"shunt/internal/upstream"
 )
 
 func (a *App) pool(cfg *config.Config, p *config.Provider, accounts []*account.Account) *upstream.Pool {
-	roster := a.registry.Pool(p.Name).Configure(members(&cfg.Server.Pool, p, accounts), policy(&cfg.Server.Pool))
+	f := a.families.of(p)
+	roster := a.registry.Pool(p.Name).Configure(members(&cfg.Server.Pool, p, f.Windows, accounts), policy(&cfg.Server.Pool))
 	return upstream.NewPool(upstream.PoolOptions{
-		Name: p.Name, Family: familyOf(p), Base: p.BaseURL, Scheduler: roster, Accounts: accounts,
+		Name: p.Name, Family: f, Base: p.BaseURL, Scheduler: roster, Accounts: accounts,
 		Transport: a.transport, Clock: a.options.Clock, Log: a.options.Log,
 	})
 }
@@ -25,8 +27,7 @@ func policy(c *config.Pool) pool.Policy {
 }
 
 // members returns the accounts of a pool with their settings.
-func members(defaults *config.Pool, p *config.Provider, accounts []*account.Account) []pool.Account {
-	windows := familyOf(p).Windows
+func members(defaults *config.Pool, p *config.Provider, windows *quota.Table, accounts []*account.Account) []pool.Account {
 	all := make([]pool.Account, len(accounts))
 	for i, a := range accounts {
 		c, _ := p.Account(a.Name())
@@ -48,8 +49,8 @@ func setting(windows *quota.Table, f config.Fractions) quota.Setting {
 	return s
 }
 
-func newSingle(p *config.Provider, t *upstream.Transport) *upstream.Single {
-	return upstream.NewSingle(p.Name, p.BaseURL, credential(p), responsesOf(p), t)
+func newSingle(p *config.Provider, responses *family.Family, t *upstream.Transport) *upstream.Single {
+	return upstream.NewSingle(p.Name, p.BaseURL, credential(p), responses, t)
 }
 
 // credential returns the credential that a provider without accounts receives: the zero value is the client's own.

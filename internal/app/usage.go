@@ -25,7 +25,7 @@ func (a *App) polled(cfg *config.Config, resolved map[string][]*account.Account)
 	var entries []usage.Entry
 	for i := range cfg.Providers {
 		p := &cfg.Providers[i]
-		if p.Pool() && familyOf(p).Usage == nil {
+		if p.Pool() && a.families.of(p).Usage == nil {
 			continue
 		}
 		for _, account := range resolved[p.Name] {
@@ -33,7 +33,7 @@ func (a *App) polled(cfg *config.Config, resolved map[string][]*account.Account)
 				continue
 			}
 			entries = append(entries, usage.Entry{
-				Provider: p.Name, Family: familyOf(p), Base: p.BaseURL, Account: account, Pool: a.registry.Pool(p.Name),
+				Provider: p.Name, Family: a.families.of(p), Base: p.BaseURL, Account: account, Pool: a.registry.Pool(p.Name),
 			})
 		}
 	}
@@ -45,7 +45,7 @@ func (a *App) usageEndpoint() *gateway.UsageEndpoint {
 	u := &gateway.UsageEndpoint{Pools: func() []gateway.PoolUsage {
 		return a.poolUsage(func(*config.Provider) bool { return true })
 	}}
-	for _, f := range families {
+	for _, f := range a.families {
 		u.Windows = append(u.Windows, windowNames(f)...)
 	}
 	return u
@@ -54,14 +54,14 @@ func (a *App) usageEndpoint() *gateway.UsageEndpoint {
 // clientUsageEndpoint returns the endpoint at which clients poll their usage (USE-2): that of the first family that has one, or
 // nil.
 func (a *App) clientUsageEndpoint() *gateway.ClientUsage {
-	f := find(func(f *family.Family) bool { return f.Usage != nil && f.Usage.Append != nil })
+	f := a.families.find(func(f *family.Family) bool { return f.Usage != nil && f.Usage.Append != nil })
 	if f == nil {
 		return nil
 	}
 	return &gateway.ClientUsage{
 		Path: "/" + f.Usage.Path, Windows: windowNames(f),
 		Accounts: func() (accounts []gateway.AccountUsage) {
-			for _, p := range a.poolUsage(func(p *config.Provider) bool { return familyOf(p) == f }) {
+			for _, p := range a.poolUsage(func(p *config.Provider) bool { return a.families.of(p) == f }) {
 				accounts = append(accounts, p.Accounts...)
 			}
 			return accounts
