@@ -19,7 +19,7 @@ const allowed = `
 account: oauth observe store
 admin: account config oauth observe pool quota
 app: account admin config dialect dialect/messages family family/claude gateway oauth observe pool quota store upstream usage
-apptest: app config sim sim/simtest
+apptest: app config family sim sim/simtest
 cli: account admin app config demo family oauth observe simulate
 config: config/schema
 config/schema:

@@ -35,7 +35,7 @@ type Options struct {
 	Level *slog.LevelVar
 	// Dial opens connections to providers; nil uses the network.
 	Dial upstream.DialFunc
-	// Families are the families of accounts that it knows; nil stands for those of [Registry].
+	// Families are the families of accounts that it knows. Optional: those of [Registry].
 	Families []*family.Family
 	// OnRecord, if not nil, is called with the record of every inference request when it has ended.
 	OnRecord func(*observe.Record)
@@ -68,7 +68,7 @@ type App struct {
 
 // New builds an App from a valid configuration. It starts nothing, but opens the request log; [App.Run] closes it.
 func New(cfg *config.Config, o Options) (*App, error) {
-	if o.Families == nil {
+	if len(o.Families) == 0 {
 		o.Families = Registry()
 	}
 	a := &App{

@@ -9,7 +9,8 @@ import (
 	"shunt/internal/quota"
 )
 
-// Registry returns the families of accounts that shunt knows. A new one is a package and a line here.
+// Registry returns the families of accounts that shunt knows. A new one is a package and a line here. Where no
+// pool is configured, shunt shows what the first has.
 func Registry() []*family.Family {
 	return []*family.Family{
 		&claude.Family,

@@ -42,13 +42,10 @@ func (a *App) polled(cfg *config.Config, resolved map[string][]*account.Account)
 
 // usageEndpoint returns GET /usage (USE-1).
 func (a *App) usageEndpoint() *gateway.UsageEndpoint {
-	u := &gateway.UsageEndpoint{Pools: func() []gateway.PoolUsage {
-		return a.poolUsage(func(*config.Provider) bool { return true })
-	}}
-	for _, f := range a.families {
-		u.Windows = append(u.Windows, windowNames(f)...)
+	return &gateway.UsageEndpoint{
+		Windows: windowNames(a.families[0]),
+		Pools:   func() []gateway.PoolUsage { return a.poolUsage(func(*config.Provider) bool { return true }) },
 	}
-	return u
 }
 
 // clientUsageEndpoint returns the endpoint at which clients poll their usage (USE-2): that of the first family that has one, or
@@ -93,7 +90,7 @@ func (a *App) poolUsage(match func(*config.Provider) bool) (pools []gateway.Pool
 		if !p.Pool() || !match(p) {
 			continue
 		}
-		pools = append(pools, gateway.PoolUsage{Name: p.Name, Accounts: enabledUsage(a.Pool(p.Name))})
+		pools = append(pools, gateway.PoolUsage{Name: p.Name, Windows: windowNames(a.families.of(p)), Accounts: enabledUsage(a.Pool(p.Name))})
 	}
 	return pools
 }

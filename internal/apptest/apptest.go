@@ -15,6 +15,7 @@ import (
 	"shunt/internal/app"
 	"shunt/internal/clock"
 	"shunt/internal/config"
+	"shunt/internal/family"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
 )
@@ -22,12 +23,14 @@ import (
 // World is a shunt, with the world that it is tested in. The account store is [simtest.World]'s.
 type World struct {
 	*simtest.World
-	App   *app.App
-	File  string   // the configuration
-	Env   []string // of the process; TEST_KEY is [simtest.PaidKey]
-	HUP   chan struct{}
-	Level *slog.LevelVar // of the log
-	Clock clock.Clock    // shunt's; the provider has the real one
+	App  *app.App
+	File string // the configuration
+	// Families are the families of accounts that shunt knows. Run sets them to those of [app.Registry].
+	Families []*family.Family
+	Env      []string // of the process; TEST_KEY is [simtest.PaidKey]
+	HUP      chan struct{}
+	Level    *slog.LevelVar // of the log
+	Clock    clock.Clock    // shunt's; the provider has the real one
 
 	// Stop stops shunt as SIGTERM does, and returns what [app.App.Run] returned. Only the first call does. Run stops a shunt that
 	// the test has not stopped.
@@ -39,7 +42,7 @@ type World struct {
 func Run(t *testing.T, provider sim.Config, toml string, test func(*World), before ...func(*World)) {
 	t.Helper()
 	simtest.Run(t, provider, func(base *simtest.World) {
-		w := &World{World: base, File: filepath.Join(base.TempDir(), "shunt.toml"), HUP: make(chan struct{}), Level: new(slog.LevelVar)}
+		w := &World{World: base, Families: app.Registry(), File: filepath.Join(base.TempDir(), "shunt.toml"), HUP: make(chan struct{}), Level: new(slog.LevelVar)}
 		w.Must(os.WriteFile(w.File, []byte(toml), 0o600))
 		w.Env = []string{
 			"HOME=" + w.TempDir(), "SHUNT_CLAUDE_ACCOUNTS_DIR=" + w.Store, "SHUNT_CLAUDE_TOKEN_URL=" + simtest.ProviderURL + sim.TokenPath,
@@ -64,14 +67,15 @@ func Run(t *testing.T, provider sim.Config, toml string, test func(*World), befo
 
 func (w *World) start() {
 	w.Helper()
-	cfg, warnings, err := config.Load(config.Options{Path: w.File, Env: w.Env, Families: app.Families()})
+	cfg, warnings, err := config.Load(config.Options{Path: w.File, Env: w.Env, Families: app.ConfigFamilies(w.Families)})
 	w.Must(err)
 	log := slog.New(slog.NewTextHandler(w.Log, &slog.HandlerOptions{Level: w.Level}))
 	for _, warning := range warnings {
 		log.Warn(warning.String())
 	}
 	w.App, err = app.New(cfg, app.Options{
-		Version: "test", Env: w.Env, Log: log, Level: w.Level, Clock: w.Clock, Dial: w.Dial, OnRecord: w.Record,
+		Families: w.Families,
+		Version:  "test", Env: w.Env, Log: log, Level: w.Level, Clock: w.Clock, Dial: w.Dial, OnRecord: w.Record,
 	})
 	w.Must(err)
 	w.Tested = w.App

@@ -14,6 +14,7 @@ import (
 // PoolUsage is how much of a pool's quota is used.
 type PoolUsage struct {
 	Name     string
+	Windows  []string       // the names of its accounts' windows
 	Accounts []AccountUsage // those that are not disabled
 }
 
@@ -46,7 +47,7 @@ type ClientUsage struct {
 // UsageEndpoint is what GET /usage shows (USE-1).
 type UsageEndpoint struct {
 	Pools   func() []PoolUsage
-	Windows []string // the names of all windows that a pool may have
+	Windows []string // the names of the windows that are shown if there is no pool
 }
 
 // showUsage serves clients that have a token (USE-1).
@@ -55,17 +56,23 @@ func (g *Gateway) showUsage(w http.ResponseWriter, r *http.Request, s *snapshot)
 		g.refuse(w, r, f)
 		return
 	}
-	var all []AccountUsage
+	pools := g.Usage.Pools()
+	var windows []string
+	var accounts []AccountUsage
 	each := map[string]usageSummary{}
-	for _, p := range g.Usage.Pools() {
-		all = append(all, p.Accounts...)
-		each[p.Name] = g.Usage.summarize(p.Accounts)
+	for _, p := range pools {
+		windows = append(windows, p.Windows...)
+		accounts = append(accounts, p.Accounts...)
+		each[p.Name] = summarize(p.Windows, p.Accounts)
+	}
+	if len(pools) == 0 {
+		windows = g.Usage.Windows
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	writeJSON(w, struct {
 		Pool      usageSummary            `json:"pool"`
 		Providers map[string]usageSummary `json:"providers"`
-	}{g.Usage.summarize(all), each})
+	}{summarize(windows, accounts), each})
 }
 
 // usageSummary is the quota that accounts have left. It does not show how many accounts there are, or which (USE-1).
@@ -79,9 +86,10 @@ type windowSummary struct {
 	ResetsAt  *int64   `json:"resets_at"` // Unix seconds; null: unknown
 }
 
-func (u *UsageEndpoint) summarize(accounts []AccountUsage) usageSummary {
+// summarize returns the summary of accounts, with the windows of the given names.
+func summarize(windows []string, accounts []AccountUsage) usageSummary {
 	s := usageSummary{statusOf(accounts), map[string]windowSummary{}}
-	for _, name := range u.Windows {
+	for _, name := range windows {
 		s.Windows[name] = summarizeWindow(name, accounts)
 	}
 	return s

@@ -62,13 +62,10 @@ func soonResets(a *gateway.AccountUsage) {
 // usageOf returns the body of a response of a usage endpoint of a gateway with these pools.
 func usageOf(t *testing.T, path string, pools map[string][]gateway.AccountUsage) string {
 	t.Helper()
-	d := &door{T: t}
-	d.config = d.load(closed)
-	d.gateway = gateway.New(gateway.Options{
-		Dialects: dialects, Log: slog.New(slog.DiscardHandler), Record: func(*observe.Record) {},
+	return usageBody(t, path, gateway.Options{
 		Usage: &gateway.UsageEndpoint{Windows: windowNames, Pools: func() (list []gateway.PoolUsage) {
 			for name, accounts := range pools {
-				list = append(list, gateway.PoolUsage{Name: name, Accounts: accounts})
+				list = append(list, gateway.PoolUsage{Name: name, Windows: windowNames, Accounts: accounts})
 			}
 			return list
 		}},
@@ -92,7 +89,16 @@ func usageOf(t *testing.T, path string, pools map[string][]gateway.AccountUsage)
 				return append(dst, body...)
 			},
 		},
-	}, d.state())
+	})
+}
+
+// usageBody returns the body of a response of a gateway with these usage endpoints.
+func usageBody(t *testing.T, path string, o gateway.Options) string {
+	t.Helper()
+	d := &door{T: t}
+	d.config = d.load(closed)
+	o.Dialects, o.Log, o.Record = dialects, slog.New(slog.DiscardHandler), func(*observe.Record) {}
+	d.gateway = gateway.New(o, d.state())
 	body, err := io.ReadAll(d.send(path, "", local, "X-Team-Token: ann-token").Body)
 	if err != nil {
 		t.Fatal(err)
@@ -141,6 +147,28 @@ func TestSummary(t *testing.T) {
 	}
 	if got, want := usageOf(t, "/usage", nil), `{"pool":`+one("exhausted", none)+`,"providers":{}}`+"\n"; got != want {
 		t.Errorf("no pool: got %s, want %s", got, want)
+	}
+}
+
+// FAM-6: a pool shows its own windows, and all pools together show those of every pool.
+func TestSummaryOfWindows(t *testing.T) {
+	const none = `{"remaining":null,"resets_at":null}`
+	summary := func(windows string) string { return `{"status":"exhausted","windows":{` + windows + `}}` }
+	for _, c := range []struct {
+		pools []gateway.PoolUsage
+		want  string
+	}{
+		{nil, `{"pool":` + summary(`"7d":`+none) + `,"providers":{}}`},
+		{[]gateway.PoolUsage{{Name: "p"}}, `{"pool":` + summary("") + `,"providers":{"p":` + summary("") + `}}`},
+		{
+			[]gateway.PoolUsage{{Name: "p", Windows: []string{"1h"}}, {Name: "q", Windows: []string{"1h", "5h"}}},
+			`{"pool":` + summary(`"1h":`+none+`,"5h":`+none) + `,"providers":{"p":` + summary(`"1h":`+none) + `,"q":` + summary(`"1h":`+none+`,"5h":`+none) + `}}`,
+		},
+	} {
+		endpoint := &gateway.UsageEndpoint{Windows: []string{"7d"}, Pools: func() []gateway.PoolUsage { return c.pools }}
+		if got := usageBody(t, "/usage", gateway.Options{Usage: endpoint}); got != c.want+"\n" {
+			t.Errorf("\ngot  %swant %s", got, c.want)
+		}
 	}
 }
 

@@ -1,4 +1,4 @@
-package app
+package app_test
 
 import (
 	"context"
@@ -6,17 +6,22 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"shunt/internal/app"
 	"shunt/internal/config"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/family"
@@ -26,12 +31,13 @@ import (
 	"shunt/internal/pool"
 	"shunt/internal/quota"
 	"shunt/internal/sim"
+	"shunt/internal/sim/simtest"
 )
 
 // FAM-1: every registered family has what it needs, and a name of its own.
 func TestFamilies(t *testing.T) {
 	seen := map[string]bool{}
-	for _, f := range append([]*family.Family{&acme}, Registry()...) {
+	for _, f := range append([]*family.Family{&acme}, app.Registry()...) {
 		for what, name := range map[string]string{"name": f.Name, "auth": f.Auth} {
 			if seen[what+name] || !regexp.MustCompile(`^[a-z][a-z0-9_]*$`).MatchString(name) {
 				t.Errorf("%s %q is not a valid name of its own", what, name)
@@ -141,7 +147,7 @@ base_url = "` + acmeURL + `"
 // A second family needs a value and a line in the registry: a pool of its accounts is configured, refreshes their tokens, serves
 // requests by the family's rules, shows its windows and accepts new accounts (FAM-1, FAM-6, ADM-5).
 func TestSecondFamily(t *testing.T) {
-	known := append(Registry(), &acme)
+	known := append(app.Registry(), &acme)
 	store, file := t.TempDir(), filepath.Join(t.TempDir(), "shunt.toml")
 	write := func(path, text string) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -158,11 +164,11 @@ func TestSecondFamily(t *testing.T) {
 		env := []string{
 			"HOME=" + t.TempDir(), "SHUNT_ACME_ACCOUNTS_DIR=" + store, "SHUNT_ADMIN_TOKENS=ops:an-administrators-token", "SHUNT_CLIENT_TOKENS=ann:the-token-of-a-client",
 		}
-		cfg, _, err := config.Load(config.Options{Path: file, Env: env, Families: ConfigFamilies(known)})
+		cfg, _, err := config.Load(config.Options{Path: file, Env: env, Families: app.ConfigFamilies(known)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := New(cfg, Options{Families: known, Env: env, Log: slog.New(slog.NewTextHandler(new(observetest.Log), nil)), Dial: upstream.Dial})
+		a, err := app.New(cfg, app.Options{Families: known, Env: env, Log: slog.New(slog.NewTextHandler(new(observetest.Log), nil)), Dial: upstream.Dial})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,6 +216,7 @@ func TestSecondFamily(t *testing.T) {
 		wants("GET", "/admin/api/pool", "", 200, `"windows":[{"window":"1h","utilization":0.25,"reset":null,"status":null,"max_utilization":null,"threshold":0.7}]`,
 			`"utilization_7d":0.5`, `"utilization_5h":null`)
 		wants("GET", "/usage", "", 200, `"1h":{"remaining":0.75,`, `"7d":{"remaining":0.5,`)
+		wantsWindows(t, wants("GET", "/usage", "", 200), "1h 7d", map[string]string{"acme": "1h 7d"})
 
 		begun := wants("POST", "/admin/api/accounts/acme", `{"name":"new","mode":"oauth"}`, 200, acmeURL+"/authorize?")
 		var login struct {
@@ -240,5 +247,55 @@ func TestSecondFamily(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(store, "a.json"))
 	if err != nil || !strings.Contains(string(text), `"accessToken":"new-a","refreshToken":"next"`) {
 		t.Errorf("the refreshed login is not in the store: %s (%v)", text, err)
+	}
+}
+
+// FAM-6, USE-1: a pool shows the windows of its family, and all pools together show those of their families. A family that no pool
+// uses changes nothing. Without a pool, the first family's are shown.
+func TestUsageOfFamilies(t *testing.T) {
+	const (
+		server   = "[server]\ndefault_provider = \"anthropic\"\n[server.auth]\n[server.usage]\n"
+		claudes  = "[providers.anthropic]\nauth = \"claude_oauth\"\nbase_url = \"" + simtest.ProviderURL + "\"\n"
+		acmes    = "[providers.acme]\nauth = \"acme_oauth\"\nbase_url = \"" + acmeURL + "\"\n"
+		open     = "[providers.anthropic]\nauth = \"passthrough\"\nbase_url = \"" + simtest.ProviderURL + "\"\n"
+		ofClaude = "5h 7d fable"
+	)
+	for name, c := range map[string]struct {
+		providers, pool string
+		each            map[string]string
+	}{
+		"no pool":       {open, ofClaude, map[string]string{}},
+		"one family":    {claudes, ofClaude, map[string]string{"anthropic": ofClaude}},
+		"the other":     {open + acmes, "1h 7d", map[string]string{"acme": "1h 7d"}},
+		"both families": {claudes + acmes, "1h 5h 7d fable", map[string]string{"anthropic": ofClaude, "acme": "1h 7d"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, server+c.providers, func(w *world) {
+				wantsWindows(t, w.get(http.MethodGet, "/usage", asAnn).Body, c.pool, c.each)
+			}, clientTokens("ann:ann-secret"), func(w *world) { w.Families = append(app.Registry(), &acme) })
+		})
+	}
+}
+
+// wantsWindows checks which windows a response of GET /usage has, sorted.
+func wantsWindows(t *testing.T, body, pool string, each map[string]string) {
+	t.Helper()
+	type summary struct {
+		Windows map[string]any `json:"windows"`
+	}
+	var usage struct {
+		Pool      summary            `json:"pool"`
+		Providers map[string]summary `json:"providers"`
+	}
+	if err := json.Unmarshal([]byte(body), &usage); err != nil {
+		t.Fatalf("%s: %v", body, err)
+	}
+	names := func(s summary) string { return strings.Join(slices.Sorted(maps.Keys(s.Windows)), " ") }
+	got := map[string]string{}
+	for name, s := range usage.Providers {
+		got[name] = names(s)
+	}
+	if diff := cmp.Diff(each, got); diff != "" || names(usage.Pool) != pool {
+		t.Errorf("pool: %s, want %s; providers: %s", names(usage.Pool), pool, diff)
 	}
 }
