@@ -191,7 +191,7 @@ func (a *Admin) inUse(e entry) bool {
 
 // StoredAccount describes an entry of an account store, without its tokens.
 type StoredAccount struct {
-	Family  string       `json:"family,omitempty"` // if there are several
+	Family  string       `json:"family,omitempty"` // unless all are of the first family
 	Name    string       `json:"name"`
 	Kind    account.Kind `json:"kind,omitempty"`
 	Expires *int64       `json:"expires"` // of the access token, Unix seconds
@@ -207,14 +207,16 @@ func (a *Admin) stored(r *http.Request) ([]StoredAccount, error) {
 			return nil, err
 		}
 		for _, e := range entries {
-			s := StoredAccount{Name: e.Name, Kind: e.Kind, Expires: unix(e.Expires, !e.Expires.IsZero()), UUID: text(e.AccountUUID)}
-			if len(a.Families) > 1 {
-				s.Family = f.Name
-			}
+			s := StoredAccount{Family: f.Name, Name: e.Name, Kind: e.Kind, Expires: unix(e.Expires, !e.Expires.IsZero()), UUID: text(e.AccountUUID)}
 			if e.Problem != nil {
 				s.Problem = "this file is not a valid entry: see the log"
 			}
 			list = append(list, s)
+		}
+	}
+	if !slices.ContainsFunc(list, func(s StoredAccount) bool { return s.Family != a.Families[0].Name }) {
+		for i := range list {
+			list[i].Family = ""
 		}
 	}
 	return list, nil

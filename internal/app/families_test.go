@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"shunt/internal/app"
+	"shunt/internal/apptest"
 	"shunt/internal/config"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/family"
@@ -275,6 +276,18 @@ func TestUsageOfFamilies(t *testing.T) {
 			}, clientTokens("ann:ann-secret"), func(w *world) { w.Families = append(app.Registry(), &acme) })
 		})
 	}
+}
+
+// FAM-6: a family that is known but not used changes nothing in the API.
+func TestUnusedFamily(t *testing.T) {
+	inWorld(t, sim.Config{Accounts: simtest.Accounts(1)}, surface+apptest.PoolOf(""), func(w *world) {
+		if list := w.manage("GET", "accounts", "").Body; !strings.HasPrefix(list, `{"accounts":[{"name":"a",`) || strings.Contains(list, "family") {
+			w.Errorf("accounts: %s", list)
+		}
+		if list := w.manage("GET", "pool", "").Body; strings.Contains(list, `"windows"`) {
+			w.Errorf("pool: %s", list)
+		}
+	}, withAdmin, func(w *world) { w.Families = append(app.Registry(), &acme) })
 }
 
 // wantsWindows checks which windows a response of GET /usage has, sorted.

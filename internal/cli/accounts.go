@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"shunt/internal/account"
-	"shunt/internal/app"
+	"shunt/internal/config"
 )
 
 type accountsCommand struct {
@@ -25,10 +25,10 @@ type accountsListCommand struct {
 	JSON bool `help:"Print JSON."`
 }
 
-// Run lists the accounts of every family's store without their tokens. It does not list accounts that the configuration takes
+// Run lists the accounts of every family's store without their tokens. It shows their families unless all are of the first one. It does not list accounts that the configuration takes
 // from elsewhere.
-func (k *accountsListCommand) Run(s *System) error {
-	stores, err := openStores(s)
+func (k *accountsListCommand) Run(c *commands, s *System) error {
+	stores, err := openStores(c, s)
 	if err != nil {
 		return err
 	}
@@ -42,23 +42,24 @@ func (k *accountsListCommand) Run(s *System) error {
 			all = append(all, storedAccount{e, store.family})
 		}
 	}
-	several := len(stores) > 1
+	withFamily := slices.ContainsFunc(all, func(a storedAccount) bool { return a.family != stores[0].family })
 	if k.JSON {
-		return json.NewEncoder(s.Stdout).Encode(listForPrograms(all, several))
+		return json.NewEncoder(s.Stdout).Encode(listForPrograms(all, withFamily))
 	}
 	if len(all) == 0 {
-		for _, store := range stores {
+		for _, store := range configured(c, s, stores) {
 			fmt.Fprintf(s.Stderr, "No account in %s. `shunt login %s --name NAME` adds one.\n", store.Dir(), store.family)
 		}
 		return nil
 	}
-	return writeEntries(s.Stdout, all, several, time.Now())
+	return writeEntries(s.Stdout, all, withFamily, time.Now())
 }
 
 // familyStore is the account store of a family.
 type familyStore struct {
 	*account.Store
 	family string
+	auth   string // of the family's pools in the configuration
 }
 
 // storedAccount is an entry of a family's store.
@@ -68,23 +69,42 @@ type storedAccount struct {
 }
 
 // openStores opens the store of every family.
-func openStores(s *System) ([]familyStore, error) {
+func openStores(c *commands, s *System) ([]familyStore, error) {
 	var stores []familyStore
-	for _, f := range app.Registry() {
+	for _, f := range c.families {
 		store, err := openStore(f, s)
 		if err != nil {
 			return nil, err
 		}
-		stores = append(stores, familyStore{store, f.Name})
+		stores = append(stores, familyStore{store, f.Name, f.Auth})
 	}
 	return stores, nil
 }
 
-// writeEntries writes the accounts as a table. If there are several families, the first column is the family.
-func writeEntries(w io.Writer, entries []storedAccount, several bool, now time.Time) error {
+// configured returns the stores of the families that the configuration has pools of. If it has none or cannot be loaded, that is
+// the first store.
+func configured(c *commands, s *System, stores []familyStore) []familyStore {
+	cfg, _, err := load(c, s)
+	if err != nil {
+		return stores[:1]
+	}
+	var used []familyStore
+	for _, store := range stores {
+		if slices.ContainsFunc(cfg.Providers, func(p config.Provider) bool { return p.Pool() && string(p.Auth) == store.auth }) {
+			used = append(used, store)
+		}
+	}
+	if used == nil {
+		return stores[:1]
+	}
+	return used
+}
+
+// writeEntries writes the accounts as a table. If withFamily is set, the first column is the family.
+func writeEntries(w io.Writer, entries []storedAccount, withFamily bool, now time.Time) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(family, name, kind, expires, owner string) {
-		if several {
+		if withFamily {
 			fmt.Fprintf(table, "%s\t", family)
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", name, kind, expires, owner)
@@ -113,7 +133,7 @@ func writeEntries(w io.Writer, entries []storedAccount, several bool, now time.T
 }
 
 type listedAccount struct {
-	Family           string     `json:"family,omitempty"` // if there are several
+	Family           string     `json:"family,omitempty"` // unless all accounts are of the first family
 	Name             string     `json:"name"`
 	Path             string     `json:"path"`
 	Kind             *string    `json:"kind"`
@@ -128,7 +148,7 @@ type accountList struct {
 }
 
 // listForPrograms returns the list for JSON; unknown values are null.
-func listForPrograms(entries []storedAccount, several bool) accountList {
+func listForPrograms(entries []storedAccount, withFamily bool) accountList {
 	list := accountList{Accounts: []listedAccount{}}
 	known := func(text string) *string {
 		if text == "" {
@@ -144,7 +164,7 @@ func listForPrograms(entries []storedAccount, several bool) accountList {
 			until := e.Expires.UTC()
 			a.ExpiresAt = &until
 		}
-		if several {
+		if withFamily {
 			a.Family = e.family
 		}
 		if e.Problem != nil {
@@ -160,8 +180,8 @@ type accountsRemoveCommand struct {
 }
 
 // Run removes the accounts that it can and reports the others.
-func (k *accountsRemoveCommand) Run(s *System) error {
-	stores, err := openStores(s)
+func (k *accountsRemoveCommand) Run(c *commands, s *System) error {
+	stores, err := openStores(c, s)
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func load(c *commands, s *System) (*config.Config, []config.Warning, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return config.Load(config.Options{Path: path, Env: s.Env, Families: app.Families()})
+	return config.Load(config.Options{Path: path, Env: s.Env, Families: app.ConfigFamilies(c.families)})
 }
 
 type problem struct {

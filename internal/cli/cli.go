@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"shunt/internal/app"
+	"shunt/internal/family"
 	"shunt/internal/userfile"
 )
 
@@ -40,6 +41,8 @@ func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 var errReported = errors.New("reported")
 
 type commands struct {
+	families []*family.Family // of accounts
+
 	Config   string `short:"c" placeholder:"PATH" help:"The configuration file. Without it: ./shunt.toml, ~/.config/shunt/shunt.toml or /etc/shunt/shunt.toml."`
 	LogLevel string `placeholder:"LEVEL" enum:"debug,info,warn,error," default:"" help:"The lowest level that is logged: debug, info, warn or error. It takes precedence over log.level of the configuration."`
 
@@ -56,8 +59,10 @@ type commands struct {
 }
 
 // Main runs the command that the arguments name and returns the process's exit code.
-func Main(s System) int {
-	c := commands{Login: newLoginCommand(app.Registry())}
+func Main(s System) int { return run(s, app.Registry()) }
+
+func run(s System, families []*family.Family) int {
+	c := commands{families: families, Login: newLoginCommand(families)}
 	exit, exited := 0, false
 	parser, err := kong.New(&c,
 		kong.Name("shunt"),

@@ -14,6 +14,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"shunt/internal/family"
+	"shunt/internal/family/claude"
 	"shunt/internal/sim"
 )
 
@@ -21,6 +23,10 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"shunt": func() {
 			os.Exit(Main(System{Args: os.Args[1:], Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}))
+		},
+		"shunt-with-acme": func() {
+			s := System{Args: os.Args[1:], Env: os.Environ(), Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+			os.Exit(run(s, []*family.Family{&claude.Family, &acme}))
 		},
 		"xdg-open": browse,
 		"open":     browse,

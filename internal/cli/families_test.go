@@ -17,7 +17,7 @@ import (
 
 // acme is a family without setup tokens and without a program whose login can be copied.
 var acme = family.Family{
-	Name: "acme", Title: "Acme", Credentials: claude.Family.Credentials,
+	Name: "acme", Title: "Acme", Kind: "anthropic", Auth: "acme_oauth", Hosts: []string{"acme.example"}, Credentials: claude.Family.Credentials,
 	Vendor: oauth.Vendor{AuthorizeURL: "https://acme.example/authorize", TokenURL: "https://acme.example/token"},
 }
 
@@ -79,7 +79,7 @@ func TestAccountsOfFamilies(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		stores = append(stores, familyStore{store, family})
+		stores = append(stores, familyStore{Store: store, family: family})
 	}
 	for _, c := range []struct{ name, removed, problem string }{
 		{"both", "", "several families have an account both: write "},

@@ -53,7 +53,7 @@ func (*runCommand) Run(c *commands, s *System) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	a, err := app.New(cfg, app.Options{Version: version(), Env: s.Env, Log: log, Level: follow})
+	a, err := app.New(cfg, app.Options{Families: c.families, Version: version(), Env: s.Env, Log: log, Level: follow})
 	if err != nil {
 		return err
 	}
