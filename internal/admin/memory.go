@@ -75,10 +75,10 @@ func (h *history) add(now time.Time, pools Pools) {
 		for i := range p.Accounts {
 			a := &p.Accounts[i]
 			s := sample{at: now}
-			for i, w := range a.windows() {
+			for i, w := range a.AllWindows() {
 				s.utilization[i] = -1
-				if u := *w.utilization; u != nil {
-					s.utilization[i] = *u
+				if w.Utilization != nil {
+					s.utilization[i] = *w.Utilization
 				}
 			}
 			key := p.Provider + "/" + a.AccountRef

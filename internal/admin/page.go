@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,11 +53,12 @@ func (a *Admin) page(w http.ResponseWriter, r *http.Request) {
 		Now           int64   // of shunt's clock, Unix milliseconds
 		Speed         float64 // of that clock
 		Parts         []part
-		Causes        string // JSON
+		Causes        string // JSON: words for causes
+		Windows       string // JSON: titles of windows
 		Families      []Family
 	}{
 		session.csrf, a.Version, a.Clock.Now().UnixMilli(), float64(time.Second) / float64(a.Clock.Scale(time.Second)), a.parts(),
-		string(encoded(causes)), a.Families,
+		string(encoded(causesOf(a.Families))), string(encoded(windowTitles(a.Families))), a.Families,
 	})
 }
 
@@ -138,12 +140,13 @@ func (a *Admin) poolViews(pools Pools) []poolView {
 
 // clearable reports whether an account has a cooldown or a rejected status.
 func clearable(s *AccountState) bool {
-	for _, w := range s.windows() {
-		if rejected(*w.status) {
+	for _, w := range s.AllWindows() {
+		if rejected(w.Status) {
 			return true
 		}
 	}
-	return rejected(s.Status) || s.Cooldown > 0 || s.FableCooldown > 0
+	cooling := func(scope ScopeState) bool { return scope.Cooldown > 0 }
+	return rejected(s.Status) || s.Cooldown > 0 || slices.ContainsFunc(s.allScopes(), cooling)
 }
 
 // barView is one window of an account. Positions are percentages of the width of the bar.
@@ -162,9 +165,9 @@ type barView struct {
 
 func barsOf(s *AccountState) []barView {
 	var bars []barView
-	for _, w := range s.windows() {
-		used, soft, limit := *w.utilization, *w.threshold, *w.limit
-		b := barView{Window: w.title, Soft: 100 * soft, Reset: *w.reset, Text: "unknown", Tone: "idle"}
+	for _, w := range s.AllWindows() {
+		used, soft, limit := w.Utilization, w.Threshold, w.Cap
+		b := barView{Window: label(w.Window), Soft: 100 * soft, Reset: w.Reset, Text: "unknown", Tone: "idle"}
 		if used != nil {
 			b.Known, b.Fill, b.Tone = true, min(100, 100**used), "ok"
 			b.Text = fmt.Sprintf("%.0f %%", 100**used)
@@ -175,7 +178,7 @@ func barsOf(s *AccountState) []barView {
 				b.Tone = "bad"
 			}
 		}
-		b.Label = fmt.Sprintf("%s window: %s, threshold %.0f %%", w.title, b.Text, b.Soft)
+		b.Label = fmt.Sprintf("%s window: %s, threshold %.0f %%", b.Window, b.Text, b.Soft)
 		if limit != nil {
 			b.Capped, b.Cap = true, 100**limit
 			b.Text += fmt.Sprintf(" · cap %.0f %%", b.Cap)
@@ -225,7 +228,7 @@ func requestViews(records []*observe.Record) []requestView {
 			Choice: inWords(choices, r.Why), Ended: inWords(ends, string(r.End)), Tone: "ok",
 		}
 		for _, step := range r.Rotations {
-			views[i].Rotations = append(views[i].Rotations, step.From+": "+inWords(causes, step.Reason))
+			views[i].Rotations = append(views[i].Rotations, step.From+": "+causeInWords(step.Reason))
 		}
 		switch {
 		case r.End != "":

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -23,10 +22,27 @@ const (
 	plotHeight = 60.0
 )
 
-// plotsView is the plots of all accounts, and the titles of their windows.
+// lineColors is how many classes of lines the style sheet has: line0, line1, ...
+const lineColors = 6
+
+// plotsView is the plots of all accounts. Lines of windows of the same name look alike.
 type plotsView struct {
-	Windows []string
-	Plots   []plotView
+	Legend []legendEntry
+	Plots  []plotView
+}
+
+type legendEntry struct{ Class, Window string }
+
+// class returns the class of the lines of a window, which it adds to the legend if it is new.
+func (v *plotsView) class(window string) string {
+	for _, e := range v.Legend {
+		if e.Window == window {
+			return e.Class
+		}
+	}
+	e := legendEntry{fmt.Sprintf("line%d", len(v.Legend)%lineColors), window}
+	v.Legend = append(v.Legend, e)
+	return e.Class
 }
 
 func (a *Admin) plots(pools Pools) plotsView {
@@ -39,11 +55,8 @@ func (a *Admin) plots(pools Pools) plotsView {
 				continue
 			}
 			v := plotView{Name: account.Name}
-			for i, w := range account.windows() {
-				v.Lines = append(v.Lines, plotLine{"line" + w.title, stretches(samples, i)})
-				if !slices.Contains(view.Windows, w.title) {
-					view.Windows = append(view.Windows, w.title)
-				}
+			for i, w := range account.AllWindows() {
+				v.Lines = append(v.Lines, plotLine{view.class(label(w.Window)), stretches(samples, i)})
 			}
 			v.Label = fmt.Sprintf("Utilization of %s since %s UTC", v.Name, samples[0].at.UTC().Format("15:04"))
 			view.Plots = append(view.Plots, v)

@@ -10,6 +10,7 @@ import (
 	"shunt/internal/account"
 	"shunt/internal/clock"
 	"shunt/internal/oauth"
+	"shunt/internal/quota"
 )
 
 // Family is a family of accounts, which are added and removed here (ADM-5).
@@ -19,6 +20,7 @@ type Family struct {
 	Store       *account.Store // of its accounts
 	OAuth       *oauth.Client  // nil: there is no login in the browser
 	SetupTokens bool           // whether there are setup tokens
+	Windows     *quota.Table   // of its accounts
 }
 
 // provisionRoutes adds the routes of each family.

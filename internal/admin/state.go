@@ -12,7 +12,6 @@ import (
 	"shunt/internal/config"
 	"shunt/internal/identity"
 	"shunt/internal/pool"
-	"shunt/internal/quota"
 )
 
 // Pools is the response to GET /admin/api/pool (ADM-3).
@@ -64,79 +63,18 @@ type AccountState struct {
 	Cap5h            *float64 `json:"max_utilization_5h"`
 	Cap7d            *float64 `json:"max_utilization_7d"`
 	CapFable         *float64 `json:"max_utilization_fable"`
-	Threshold5h      float64  `json:"threshold_5h"`
-	Threshold7d      float64  `json:"threshold_7d"`
-	ThresholdFable   float64  `json:"threshold_fable"`
+	Threshold5h      *float64 `json:"threshold_5h"` // null: the account has no such window
+	Threshold7d      *float64 `json:"threshold_7d"`
+	ThresholdFable   *float64 `json:"threshold_fable"`
 
-	// Windows are the quota windows of the account that have no fields above.
+	// Windows are all windows of the account in order, and Scopes all scopes that have windows of their own. They are absent if
+	// the fields above say the same.
 	Windows []WindowState `json:"windows,omitempty"`
+	Scopes  []ScopeState  `json:"scopes,omitempty"`
 
 	Requests  uint64 `json:"requests"`
 	Rotations uint64 `json:"rotations"`
 	LastUsed  *int64 `json:"last_used"`
-
-	lacks []string // the names of windows that have fields above and that the account does not have
-}
-
-// WindowState describes a quota window of an account.
-type WindowState struct {
-	Window      string   `json:"window"`
-	Utilization *float64 `json:"utilization"`
-	Reset       *int64   `json:"reset"`
-	Status      *string  `json:"status"`
-	Cap         *float64 `json:"max_utilization"`
-	Threshold   float64  `json:"threshold"`
-
-	scoped bool
-}
-
-// fableScope is the scope of quota that the API has fields for (ADM-3).
-const fableScope quota.Scope = "fable"
-
-// windowFields are the fields of an [AccountState] for one quota window.
-type windowFields struct {
-	name               string // of the window in its table
-	title              string // on the page
-	scoped             bool   // the window applies to some models only
-	utilization, limit **float64
-	reset              **int64
-	status             **string
-	threshold          *float64
-}
-
-// windows returns the fields of each window of the account.
-func (s *AccountState) windows() []windowFields {
-	all := s.named()
-	all = slices.DeleteFunc(all, func(w windowFields) bool { return slices.Contains(s.lacks, w.name) })
-	for i := range s.Windows {
-		w := &s.Windows[i]
-		all = append(all, windowFields{w.Window, w.Window, w.scoped, &w.Utilization, &w.Cap, &w.Reset, &w.Status, &w.Threshold})
-	}
-	return all
-}
-
-// named returns the fields of each window that has fields of its own.
-func (s *AccountState) named() []windowFields {
-	return []windowFields{
-		{"5h", "5h", false, &s.Utilization5h, &s.Cap5h, &s.Reset5h, &s.Status5h, &s.Threshold5h},
-		{"7d", "7d", false, &s.Utilization7d, &s.Cap7d, &s.Reset7d, &s.Status7d, &s.Threshold7d},
-		{"fable", "Fable", true, &s.UtilizationFable, &s.CapFable, &s.ResetFable, &s.StatusFable, &s.ThresholdFable},
-	}
-}
-
-// setWindows decides which windows the account has: those of a table.
-func (s *AccountState) setWindows(table []quota.Window) {
-	named := s.named()
-	for _, w := range named {
-		if !slices.ContainsFunc(table, func(of quota.Window) bool { return of.Name == w.name }) {
-			s.lacks = append(s.lacks, w.name)
-		}
-	}
-	for _, w := range table {
-		if !slices.ContainsFunc(named, func(of windowFields) bool { return of.name == w.Name }) {
-			s.Windows = append(s.Windows, WindowState{Window: w.Name, scoped: w.Scope != ""})
-		}
-	}
 }
 
 // refOf returns an opaque name for an identity.
@@ -181,21 +119,8 @@ func stateOf(s *pool.Status, planned, needsLogin bool) AccountState {
 	if planned && !math.IsInf(s.Headroom, 0) {
 		state.Headroom = &s.Headroom
 	}
-	table := s.Quota.Table().Windows()
-	state.setWindows(table)
-	for _, to := range state.windows() {
-		w := slices.IndexFunc(table, func(window quota.Window) bool { return window.Name == to.name })
-		if u, ok := s.Quota.Utilization(w); ok {
-			*to.utilization = &u
-		}
-		*to.reset = unix(s.Quota.Reset(w))
-		*to.status = text(s.Quota.Status(w))
-		*to.threshold = s.Soft[w]
-		if s.Caps.Set.Has(w) {
-			limit := s.Caps.At[w]
-			*to.limit = &limit
-		}
-	}
+	state.setWindows(windowsOf(s))
+	state.setScopes(scopesOf(s))
 	return state
 }
 

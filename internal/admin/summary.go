@@ -23,31 +23,53 @@ func (s *AccountState) Summary(now int64) Summary {
 		until := now + s.Cooldown
 		cooling := Summary{State: "cooling down", Until: &until, Tone: "bad"}
 		if s.FableCooldown == s.Cooldown { // else the cause is that of the longer cooldown
-			cooling.Detail = inWords(causes, s.CooldownCause)
+			cooling.Detail = causeInWords(s.CooldownCause)
 		}
 		return cooling
 	case s.Capped:
 		return Summary{State: "capped", Tone: "warn"}
-	case s.CappedFable:
-		return Summary{State: "capped", Detail: "Fable", Tone: "warn"}
+	case s.cappedScopes() != "":
+		return Summary{State: "capped", Detail: s.cappedScopes(), Tone: "warn"}
 	case s.NearQuota:
 		return Summary{State: "near limit", Detail: s.nearWindows(), Tone: "warn"}
-	case s.FableCooldown > 0:
-		until := now + s.FableCooldown
-		return Summary{State: "cooling down", Detail: inWords(causes, s.CooldownCause), Until: &until, Tone: "warn"}
+	case s.coolingScope().Cooldown > 0:
+		scope := s.coolingScope()
+		until := now + scope.Cooldown
+		return Summary{State: "cooling down", Detail: causeInWords(scope.Cause), Until: &until, Tone: "warn"}
 	case !s.HasState:
 		return Summary{State: "not seen yet", Tone: "idle"}
 	}
 	return Summary{State: "ok", Tone: "ok"}
 }
 
+// cappedScopes returns the scopes whose requests the caps of the account exclude.
+func (s *AccountState) cappedScopes() string {
+	var capped []string
+	for _, scope := range s.allScopes() {
+		if scope.Capped {
+			capped = append(capped, label(string(scope.Scope)))
+		}
+	}
+	return strings.Join(capped, ", ")
+}
+
+// coolingScope returns the scope for which the account cools down longest; the zero value if there is none.
+func (s *AccountState) coolingScope() (longest ScopeState) {
+	for _, scope := range s.allScopes() {
+		if scope.Cooldown > longest.Cooldown {
+			longest = scope
+		}
+	}
+	return longest
+}
+
 // nearWindows returns why the account is near its limit: the windows that are.
 func (s *AccountState) nearWindows() string {
 	var near []string
-	for _, w := range s.windows() {
-		used := *w.utilization
-		if !w.scoped && (rejected(*w.status) || used != nil && *used >= *w.threshold) {
-			near = append(near, w.title)
+	for _, w := range s.AllWindows() {
+		full := w.Utilization != nil && *w.Utilization >= w.Threshold
+		if w.Scope == "" && (full || rejected(w.Status)) {
+			near = append(near, label(w.Window))
 		}
 	}
 	switch {

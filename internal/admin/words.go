@@ -1,15 +1,18 @@
 package admin
 
 import (
+	"maps"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"shunt/internal/observe"
+	"shunt/internal/pool"
 )
 
 // causes are the reasons why an account failed or cools down, as the page shows them.
 var causes = map[string]string{
 	"rejected":             "quota used up",
-	"fable_rejected":       "Fable quota used up",
 	"throttled":            "rate limited",
 	"unauthorized":         "token rejected",
 	"request_unauthorized": "request not authorized",
@@ -26,12 +29,51 @@ var causes = map[string]string{
 	"login_needed":         "login needed",
 }
 
+// causeInWords returns the words for a cause. The quota of a scope is used up if the cause is that of [pool.ScopeRejected].
+func causeInWords(cause string) string {
+	if scope, ok := strings.CutSuffix(cause, "_rejected"); ok {
+		return label(scope) + " quota used up"
+	}
+	return inWords(causes, cause)
+}
+
+// causesOf returns the words for all causes, with those of the scopes of families.
+func causesOf(families []Family) map[string]string {
+	words := maps.Clone(causes)
+	for _, f := range families {
+		for _, scope := range f.Windows.Scopes() {
+			cause := pool.Cause{Event: pool.ScopeRejected, Scope: scope}.String()
+			words[cause] = causeInWords(cause)
+		}
+	}
+	return words
+}
+
+// windowTitles returns the titles of the windows of families, by their names. Of windows of the same name, the first counts.
+func windowTitles(families []Family) map[string]string {
+	titles := map[string]string{}
+	for _, f := range families {
+		for _, w := range f.Windows.Windows() {
+			if titles[w.Name] == "" {
+				titles[w.Name] = w.Title
+			}
+		}
+	}
+	return titles
+}
+
+// label returns the name of a window or a scope as the page shows it: with a capital letter.
+func label(name string) string {
+	first, size := utf8.DecodeRuneInString(name)
+	return string(unicode.ToUpper(first)) + name[size:]
+}
+
 // choices are the reasons why an account serves a request, as the page shows them.
 var choices = map[string]string{
 	"sticky":       "it is the session's account",
 	"round_robin":  "it is next in turn",
 	"last_served":  "it last served the session",
-	"advisor":      "it has Fable quota left",
+	"advisor":      "it has quota left for the model of a tool",
 	"near_quota":   "the preferred account is near its limit",
 	"cooled":       "the preferred account is cooling down",
 	"needs_login":  "the preferred account needs a login",

@@ -30,7 +30,9 @@ func (a *App) openAccounts() error {
 		}
 		client := oauth.NewClient(vendor, transport)
 		kept[i] = account.Family{Name: f.Name, Format: f.Credentials, Refresher: client, Dir: dir}
-		login := admin.Family{Name: f.Name, Title: f.Title, Store: account.OpenStore(dir, f.Credentials), SetupTokens: vendor.SetupLifetime > 0}
+		login := admin.Family{
+			Name: f.Name, Title: f.Title, Store: account.OpenStore(dir, f.Credentials), SetupTokens: vendor.SetupLifetime > 0, Windows: f.Windows,
+		}
 		if vendor.AuthorizeURL != "" {
 			login.OAuth = client
 		}

@@ -214,8 +214,8 @@ func TestSecondFamily(t *testing.T) {
 				t.Errorf("%s cools down for %v", s.Name, s.Cooldown)
 			}
 		}
-		wants("GET", "/admin/api/pool", "", 200, `"windows":[{"window":"1h","utilization":0.25,"reset":null,"status":null,"max_utilization":null,"threshold":0.7}]`,
-			`"utilization_7d":0.5`, `"utilization_5h":null`)
+		wants("GET", "/admin/api/pool", "", 200, `"windows":[{"window":"1h","utilization":0.25,"reset":null,"status":null,"max_utilization":null,"threshold":0.7},{"window":"7d","utilization":0.5,`,
+			`"utilization_7d":0.5`, `"utilization_5h":null`, `"threshold_5h":null,"threshold_7d":0.98,"threshold_fable":null`)
 		wants("GET", "/usage", "", 200, `"1h":{"remaining":0.75,`, `"7d":{"remaining":0.5,`)
 		wantsWindows(t, wants("GET", "/usage", "", 200), "1h 7d", map[string]string{"acme": "1h 7d"})
 

@@ -104,7 +104,7 @@ const sentences = {
 		disabled: "is disabled", paused: "is paused", capped: "is capped",
 	},
 	behind: {
-		advisor: "The account before it has Fable quota left.",
+		advisor: "The account before it has quota left for the model of a tool.",
 		group: "The account before it is in a better state.",
 		own: "The account before it is the session's own.",
 		recovery: "The account before it recovers sooner.",
@@ -112,12 +112,12 @@ const sentences = {
 		credential: "Its credential was rejected, so it comes last.",
 		priority: "The account before it has a higher priority.",
 		headroom: "The account before it has more headroom.",
-		weekly_reset: "The weekly window of the account before it resets sooner.",
+		weekly_reset: "The quota of the account before it resets sooner.",
 		tie: "It is tied with the account before it.",
 	},
-	window: { "5h": "5-hour window", "7d": "7-day window", fable: "Fable window" },
 };
 const causes = JSON.parse($("explanation").dataset.causes);
+const windowTitles = JSON.parse($("explanation").dataset.windows);
 const percent = (fraction) => Math.round(100 * fraction) + " %";
 
 async function explain(provider, query) {
@@ -146,7 +146,7 @@ function described(c) {
 	const reason = sentences.reason[c.reason];
 	const plain = c.group === "free" || c.group === "out";
 	const windows = c.windows.filter((w) => w.governs && w.utilization !== null)
-		.map((w) => `its ${sentences.window[w.window] ?? w.window} is at ${percent(w.utilization)} (threshold ${percent(w.threshold)})`).join(", ");
+		.map((w) => `its ${windowTitles[w.window] ?? w.window} is at ${percent(w.utilization)} (threshold ${percent(w.threshold)})`).join(", ");
 	const headroom = c.headroom_secs !== null && (c.headroom_secs < 0 ? "-" : "") + (inWords(Math.abs(Math.round(c.headroom_secs))) || "0s");
 	return [
 		(!reason ? state : plain ? reason : `${state} and ${reason}`) + ".",
