@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -15,6 +16,7 @@ import (
 
 	"shunt/internal/admin"
 	"shunt/internal/config"
+	"shunt/internal/family"
 	"shunt/internal/hosts"
 )
 
@@ -47,7 +49,7 @@ func (k *statusCommand) Run(c *commands, s *System) error {
 			fmt.Fprint(s.Stdout, "\x1b[H\x1b[2J")
 		}
 		if err == nil {
-			err = k.print(s.Stdout, pools, time.Now())
+			err = k.print(s.Stdout, pools, c.families[0], time.Now())
 		}
 		if err != nil || !k.Watch {
 			return err
@@ -60,24 +62,51 @@ func (k *statusCommand) Run(c *commands, s *System) error {
 	}
 }
 
-func (k *statusCommand) print(w io.Writer, pools admin.Pools, now time.Time) error {
+func (k *statusCommand) print(w io.Writer, pools admin.Pools, first *family.Family, now time.Time) error {
 	if k.JSON {
 		return json.NewEncoder(w).Encode(pools)
 	}
-	return writeStatus(w, pools, now)
+	return writeStatus(w, pools, windowColumns(pools, first), now)
 }
 
-// writeStatus writes the pools as a table.
-func writeStatus(w io.Writer, pools admin.Pools, now time.Time) error {
+// windowColumns returns the names of the windows that the accounts have, in order. Without accounts, they are those of the first
+// family.
+func windowColumns(pools admin.Pools, first *family.Family) []string {
+	var names []string
+	someAccount := false
+	for _, p := range pools.Providers {
+		for i := range p.Accounts {
+			someAccount = true
+			for _, w := range p.Accounts[i].AllWindows() {
+				if !slices.Contains(names, w.Window) {
+					names = append(names, w.Window)
+				}
+			}
+		}
+	}
+	if !someAccount {
+		for _, w := range first.Windows.Windows() {
+			names = append(names, w.Name)
+		}
+	}
+	return names
+}
+
+// writeStatus writes the pools as a table, with a column for each of the windows.
+func writeStatus(w io.Writer, pools admin.Pools, windows []string, now time.Time) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "PROVIDER\tACCOUNT\tSTATE\t5H\t7D\tFABLE\tHEADROOM\tREQUESTS")
+	row := func(provider, account, state string, cells []string, headroom, requests string) {
+		line := slices.Concat([]string{provider, account, state}, cells, []string{headroom, requests})
+		fmt.Fprintln(table, strings.Join(line, "\t"))
+	}
+	row("PROVIDER", "ACCOUNT", "STATE", upper(windows), "HEADROOM", "REQUESTS")
 	for _, p := range pools.Providers {
 		if len(p.Accounts) == 0 {
 			state := "no account"
 			if p.Auth == config.Passthrough || p.Auth == config.APIKey {
 				state = strings.ReplaceAll(string(p.Auth), "_", " ")
 			}
-			fmt.Fprintf(table, "%s\t-\t%s\t\t\t\t\t\n", p.Provider, state)
+			row(p.Provider, "-", state, make([]string, len(windows)), "", "")
 		}
 		for i := range p.Accounts {
 			a := &p.Accounts[i]
@@ -98,25 +127,40 @@ func writeStatus(w io.Writer, pools admin.Pools, now time.Time) error {
 			if len(a.Aliases) > 0 {
 				name += " (also " + strings.Join(a.Aliases, ", ") + ")"
 			}
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", p.Provider, name, state,
-				window(a.Utilization5h, a.Cap5h, a.Reset5h, now), window(a.Utilization7d, a.Cap7d, a.Reset7d, now),
-				window(a.UtilizationFable, a.CapFable, a.ResetFable, now), headroom, a.Requests)
+			row(p.Provider, name, state, windowCells(a, windows, now), headroom, fmt.Sprint(a.Requests))
 		}
 	}
 	return table.Flush()
 }
 
-// window returns the cell of a quota window: how much is used, the cap if there is one, and the time until it resets.
-func window(used, limit *float64, reset *int64, now time.Time) string {
-	if used == nil {
+func upper(names []string) []string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = strings.ToUpper(name)
+	}
+	return all
+}
+
+// windowCells returns the cells of an account in the columns of the windows. They are empty for windows that it does not have.
+func windowCells(a *admin.AccountState, windows []string, now time.Time) []string {
+	cells := make([]string, len(windows))
+	for _, w := range a.AllWindows() {
+		cells[slices.Index(windows, w.Window)] = windowCell(&w, now)
+	}
+	return cells
+}
+
+// windowCell returns how much of a window is used, the cap if there is one, and the time until it resets.
+func windowCell(w *admin.WindowState, now time.Time) string {
+	if w.Utilization == nil {
 		return "-"
 	}
-	text := fmt.Sprintf("%.0f%%", 100**used)
-	if limit != nil {
-		text += fmt.Sprintf(" of %.0f%%", 100**limit)
+	text := fmt.Sprintf("%.0f%%", 100**w.Utilization)
+	if w.Cap != nil {
+		text += fmt.Sprintf(" of %.0f%%", 100**w.Cap)
 	}
-	if reset != nil && *reset > now.Unix() {
-		text += " " + left(*reset, now)
+	if w.Reset != nil && *w.Reset > now.Unix() {
+		text += " " + left(*w.Reset, now)
 	}
 	return text
 }
