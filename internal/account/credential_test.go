@@ -27,7 +27,7 @@ func TestParseRefuses(t *testing.T) {
 		`{"x":{"claudeAiOauth":{"accessToken":"s3cret"}}}`:                                  "the file has no claudeAiOauth login",
 		`{"claudeAiOauth":{}}`:                                                              "the claudeAiOauth login has no accessToken",
 		`{"claudeAiOauth":{"accessToken":""}}`:                                              "the claudeAiOauth login has no accessToken",
-		`{"claudeAiOauth":{"accessToken":17}}`:                                              "the claudeAiOauth login has no accessToken",
+		`{"claudeAiOauth":{"accessToken":17}}`:                                              "accessToken is not a string",
 		`{"claudeAiOauth":{"refreshToken":"s3cret"}}`:                                       "the claudeAiOauth login has no accessToken",
 		`{"claudeAiOauth":{"accessToken":"s3cret"},"claudeAiOauth":{}}`:                     "the claudeAiOauth login has no accessToken",
 		`{"claudeAiOauth":{"accessToken":"s3c\nret"}}`:                                      "accessToken contains white space or characters that are not valid in a token (was it pasted with a line break?)",

@@ -31,6 +31,7 @@ import (
 	"shunt/internal/observe/observetest"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
+	"shunt/internal/secret"
 	"shunt/internal/sim"
 	"shunt/internal/sim/simtest"
 )
@@ -69,9 +70,34 @@ func TestFamilies(t *testing.T) {
 		if v := f.Vendor; v.AuthorizeURL != "" && (v.TokenURL == "" || v.ManualRedirect == "" || v.ClientID == "") {
 			t.Errorf("%s: vendor %+v lacks a field", f.Name, v)
 		}
+		checkFormat(t, f)
 		if p := f.Program; p != nil && (p.Name == "" || p.FindOrigin == nil) {
 			t.Errorf("%s: program %+v lacks a field", f.Name, p)
 		}
+	}
+}
+
+// checkFormat checks that a family's credentials files keep the logins that it has (ACC-3).
+func checkFormat(t *testing.T, f *family.Family) {
+	first := oauth.Credential{Access: secret.New("a"), Refresh: secret.New("r"), Expires: time.Unix(1_800_000_000, 0)}
+	next := oauth.Credential{Access: secret.New("b"), Refresh: secret.New("s"), Expires: time.Unix(1_800_003_600, 0)}
+	setup := oauth.Credential{Access: secret.New("a"), Expires: first.Expires, SetupToken: true}
+	read := func(text []byte) oauth.File {
+		file, err := f.Credentials.Parse(text)
+		if err != nil {
+			t.Errorf("%s: %s: %v", f.Name, text, err)
+		}
+		return file
+	}
+	file := read(f.Credentials.New(first, oauth.Owner{}))
+	if file.Credential != first {
+		t.Errorf("%s: a new file holds %+v, want %+v", f.Name, file.Credential, first)
+	}
+	if got := read(f.Credentials.Rewrite(file, next)).Credential; got != next {
+		t.Errorf("%s: a rewritten file holds %+v, want %+v", f.Name, got, next)
+	}
+	if got := read(f.Credentials.New(setup, oauth.Owner{})).Credential; f.Vendor.SetupLifetime > 0 && got != setup {
+		t.Errorf("%s: the file of a setup token holds %+v, want %+v", f.Name, got, setup)
 	}
 }
 

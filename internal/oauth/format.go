@@ -28,19 +28,24 @@ type File struct {
 }
 
 // Format reads and writes the credentials files of a family of accounts. Members that it does not know survive every
-// rewrite, byte for byte and at every level (ACC-1).
+// rewrite, byte for byte and at every level (ACC-1). Its methods do not change the text of a file that they receive. A format
+// that has no place for a value, such as an organization or the mark of a setup token, drops that value. Most families need
+// none of their own: see [shunt/internal/family.CredentialsFile].
 type Format interface {
-	// Parse reads a file. The text must be a valid JSON object. The error explains to a person why the file cannot be used,
-	// and never quotes it (TOK-7e).
+	// Parse reads a file. The text is a valid JSON object. The file that it returns has an access token and this text, and its
+	// Expires is zero unless the text says when the token expires. The error explains to a person why the file cannot be
+	// used, and never quotes it (TOK-7e).
 	Parse(text []byte) (File, error)
 
-	// Rewrite returns the file with another login in place of its own.
+	// Rewrite returns the text of the file with another login in place of its own. Parse reads that login from it. Values that
+	// are equal keep their bytes, and a member is not added for a value that is zero: an Expires of zero is unknown and not a
+	// number of seconds.
 	Rewrite(file File, c Credential) []byte
 
-	// Assign returns the file with its owner recorded in it.
+	// Assign returns the text of the file with its owner recorded in it; unchanged, if the format has no place for an owner.
 	Assign(file File, to Owner) []byte
 
-	// New returns a file for a new login (ACC-3).
+	// New returns the text of a file for a new login (ACC-3), from which Parse reads the same. What is zero has no member.
 	New(c Credential, of Owner) []byte
 }
 
@@ -59,7 +64,7 @@ var uuidForm = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 var errToken = errors.New("contains white space or characters that are not valid in a token (was it pasted with a line break?)")
 
 // ParseToken returns the token in a text, without the white space around it. It fails if the token cannot be sent in a
-// header. The error completes a sentence whose subject is the text.
+// header. The error completes a sentence whose subject is the text: wrap it as in fmt.Errorf("%s %w", member, err).
 func ParseToken(text string) (secret.String, error) {
 	text = strings.TrimSpace(text)
 	for _, c := range []byte(text) {

@@ -39,7 +39,7 @@ var Family = family.Family{
 	BindsReasoning:    bindsReasoning,
 
 	Vendor:      vendor,
-	Credentials: credentials{},
+	Credentials: credentials,
 	Program:     &family.Program{Name: "Claude Code", FindOrigin: findOrigin},
 }
 

@@ -18,7 +18,7 @@ func parse(text []byte) (oauth.File, error) {
 	if !json.Valid(text) || !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		return oauth.File{}, errors.New("not a JSON object")
 	}
-	return credentials{}.Parse(text)
+	return credentials.Parse(text)
 }
 
 // ACC-1, ACC-3: values are read in every valid form.
@@ -58,7 +58,7 @@ func TestWith(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(after, string(credentials{}.Rewrite(d, c))); diff != "" {
+		if diff := cmp.Diff(after, string(credentials.Rewrite(d, c))); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", before, diff)
 		}
 		if string(d.Text) != before {
@@ -74,7 +74,7 @@ func TestWithKeepsEqualValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(credentials{}.Rewrite(d, d.Credential)); got != text {
+	if got := string(credentials.Rewrite(d, d.Credential)); got != text {
 		t.Errorf("got %s", got)
 	}
 }
@@ -95,12 +95,12 @@ func FuzzCredentials(f *testing.F) {
 		if err != nil {
 			return
 		}
-		rewritten := credentials{}.Rewrite(d, c)
+		rewritten := credentials.Rewrite(d, c)
 		again, err := parse(rewritten)
 		if err != nil || again.Credential != (oauth.Credential{Access: c.Access, Refresh: c.Refresh, Expires: c.Expires, SetupToken: d.SetupToken}) || again.Account != d.Account {
 			t.Fatalf("%q became %q: %+v, %v", text, rewritten, again, err)
 		}
-		if back := (credentials{}).Rewrite(again, c); !bytes.Equal(back, rewritten) {
+		if back := credentials.Rewrite(again, c); !bytes.Equal(back, rewritten) {
 			t.Errorf("rewriting again changed %q to %q", rewritten, back)
 		}
 		if diff := cmp.Diff(foreign(t, text), foreign(t, rewritten)); diff != "" {
@@ -143,7 +143,7 @@ func FuzzAssign(f *testing.F) {
 		if err != nil {
 			return
 		}
-		with := credentials{}.Assign(before, oauth.Owner{Account: `u"1`})
+		with := credentials.Assign(before, oauth.Owner{Account: `u"1`})
 		after, err := parse(with)
 		if err != nil || after.Account != `u"1` || after.Credential != before.Credential || after.Organization != before.Organization {
 			t.Fatalf("%q became %q: %+v, %v", text, with, after, err)
