@@ -29,7 +29,6 @@ import (
 	"shunt/internal/family/claude"
 	"shunt/internal/oauth"
 	"shunt/internal/observe/observetest"
-	"shunt/internal/pool"
 	"shunt/internal/quota"
 	"shunt/internal/secret"
 	"shunt/internal/sim"
@@ -107,7 +106,7 @@ var acme = family.Family{
 	Dialect:     messages.Dialect{},
 	Windows:     acmeWindows,
 	Quota:       family.QuotaHeaders{Utilization: "acme-*-used", Reset: "acme-*-reset"}.Reader(acmeWindows),
-	Rules:       family.Standard.With(family.Overloaded, acmeOverloaded),
+	Rules:       family.Standard.WithCooldown(family.Overloaded, family.Fixed(20*time.Second)),
 	Credentials: claude.Family.Credentials,
 	Vendor: oauth.Vendor{
 		AuthorizeURL: acmeURL + "/authorize", TokenURL: acmeURL + "/token", ManualRedirect: acmeURL + "/code", ClientID: "shunt",
@@ -116,12 +115,9 @@ var acme = family.Family{
 
 const acmeURL = "http://127.0.0.1:8002"
 
-var (
-	acmeWindows = quota.NewTable(
-		quota.Window{Name: "1h", Field: "hour", Title: "hourly window", Length: time.Hour},
-		quota.Window{Name: "7d", Field: "week", Title: "weekly window", Length: 7 * 24 * time.Hour},
-	)
-	acmeOverloaded = family.Rule{Event: pool.Overloaded, Cooldown: family.Fixed(20 * time.Second), Then: family.NextAccount, Fault: true, Messages: true}
+var acmeWindows = quota.NewTable(
+	quota.Window{Name: "1h", Field: "hour", Title: "hourly window", Length: time.Hour},
+	quota.Window{Name: "7d", Field: "week", Title: "weekly window", Length: 7 * 24 * time.Hour},
 )
 
 // acmeProvider is the provider of two accounts, a and b, whose first request it rejects as overloaded.

@@ -9,7 +9,6 @@ import (
 	"shunt/internal/dialect/messages"
 	"shunt/internal/family"
 	"shunt/internal/oauth"
-	"shunt/internal/pool"
 	"shunt/internal/quota"
 	"shunt/internal/secret"
 )
@@ -28,7 +27,7 @@ var Family = family.Family{
 	Windows: windows,
 	Quota:   family.QuotaHeaders{Utilization: "acme-quota-*-used", Reset: "acme-quota-*-reset"}.Reader(windows),
 
-	Rules:             family.Standard.With(family.Overloaded, overloaded),
+	Rules:             family.Standard.WithCooldown(family.Overloaded, family.Fixed(20*time.Second)), // Acme recovers slowly
 	RefusesCredential: func(e dialect.Error) bool { return e.Kind == dialect.Permission && e.Message == "account closed" },
 
 	Vendor: oauth.Vendor{
@@ -46,12 +45,6 @@ var windows = quota.NewTable(
 	quota.Window{Name: "1h", Field: "hour", Title: "hourly window", Length: time.Hour},
 	quota.Window{Name: "1d", Field: "day", Title: "daily window", Length: 24 * time.Hour},
 )
-
-// overloaded cools an account down for longer than elsewhere: Acme recovers slowly.
-var overloaded = family.Rule{
-	Event: pool.Overloaded, Cooldown: family.Fixed(20 * time.Second),
-	Then: family.NextAccount, Fault: true, Messages: true,
-}
 
 // End of the example.
 

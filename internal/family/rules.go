@@ -18,8 +18,8 @@ const (
 	ScopeRejected                    // the window of the request's scope is used up, and no other
 	Rejected                         // a quota window is used up
 	Throttled                        // a 429 that names no window
-	Unauthorized                     // a 401 about the credential
-	RequestUnauthorized              // a 401 about the request
+	Unauthorized                     // a 401 about the credential: its error is an authentication error, or it has none
+	RequestUnauthorized              // a 401 with any other error: about the request, so the token is not refreshed
 	CredentialRefused                // a 403 about the credential
 	Overloaded                       // 529
 	ServerError                      // any other 5xx
@@ -82,9 +82,9 @@ type Rule struct {
 	Then     Step
 	// Fault is set if the service or the request may be at fault: two accounts are tried at most (FO-0a).
 	Fault bool
-	// Messages is set if the class is about messages: in response to a count of tokens it says nothing about the account
-	// (RTE-4).
-	Messages bool
+	// MessagesOnly is set if the rule's event and cooldown are for messages only: in response to a count of tokens, the class
+	// says nothing about the account (RTE-4).
+	MessagesOnly bool
 }
 
 // Rules are the rules by class (5-failover).
@@ -96,19 +96,25 @@ func (r Rules) With(c Class, rule Rule) Rules {
 	return r
 }
 
+// WithCooldown returns the rules with another cooldown for a class.
+func (r Rules) WithCooldown(c Class, cooldown Cooldown) Rules {
+	r[c].Cooldown = cooldown
+	return r
+}
+
 // Standard are the rules of a family that has none of its own.
 var Standard = Rules{
 	Success:             {Event: pool.Success, Then: Relay},
 	Relayed:             {Then: Relay},
-	ScopeRejected:       {Event: pool.ScopeRejected, Cooldown: Cooldown{60 * time.Second, time.Second, time.Hour}, Then: NextAccount, Messages: true},
-	Rejected:            {Event: pool.Rejected, Cooldown: Cooldown{60 * time.Second, time.Second, time.Hour}, Then: NextAccount, Messages: true},
-	Throttled:           {Event: pool.Throttled, Cooldown: Cooldown{0, time.Second, 300 * time.Second}, Then: WaitOrMove, Messages: true},
+	ScopeRejected:       {Event: pool.ScopeRejected, Cooldown: Cooldown{Otherwise: 60 * time.Second, Least: time.Second, Most: time.Hour}, Then: NextAccount, MessagesOnly: true},
+	Rejected:            {Event: pool.Rejected, Cooldown: Cooldown{Otherwise: 60 * time.Second, Least: time.Second, Most: time.Hour}, Then: NextAccount, MessagesOnly: true},
+	Throttled:           {Event: pool.Throttled, Cooldown: Cooldown{Least: time.Second, Most: 300 * time.Second}, Then: WaitOrMove, MessagesOnly: true},
 	Unauthorized:        {Event: pool.Unauthorized, Cooldown: Fixed(300 * time.Second), Then: RefreshFirst},
 	RequestUnauthorized: {Then: NextAccount, Fault: true},
 	CredentialRefused:   {Event: pool.Forbidden, Cooldown: Fixed(300 * time.Second), Then: NextAccount},
-	Overloaded:          {Event: pool.Overloaded, Cooldown: Fixed(5 * time.Second), Then: NextAccount, Fault: true, Messages: true},
-	ServerError:         {Event: pool.ServerError, Cooldown: Fixed(30 * time.Second), Then: NextAccount, Fault: true, Messages: true},
-	Challenged:          {Event: pool.ServerError, Cooldown: Fixed(30 * time.Second), Then: NextAccount, Fault: true, Messages: true},
+	Overloaded:          {Event: pool.Overloaded, Cooldown: Fixed(5 * time.Second), Then: NextAccount, Fault: true, MessagesOnly: true},
+	ServerError:         {Event: pool.ServerError, Cooldown: Fixed(30 * time.Second), Then: NextAccount, Fault: true, MessagesOnly: true},
+	Challenged:          {Event: pool.ServerError, Cooldown: Fixed(30 * time.Second), Then: NextAccount, Fault: true, MessagesOnly: true},
 	Unreachable:         {Event: pool.Transport, Cooldown: Fixed(30 * time.Second), Then: ResendOnce, Fault: true},
 	Unreadable:          {Event: pool.ServerError, Cooldown: Fixed(30 * time.Second), Then: NextAccount, Fault: true}, // it may be working on the request
 	HostDown:            {Event: pool.HostDown, Cooldown: Fixed(5 * time.Second), Then: ResendOnce, Fault: true},

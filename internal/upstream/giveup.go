@@ -36,7 +36,7 @@ func (x *exchange) giveUp(a *attempt, r reply) {
 // coolDown cools the account down as the rule for the reply's class says.
 func (x *exchange) coolDown(a *attempt, r reply) {
 	rule := x.family.Rules[r.class]
-	if rule.Event == pool.None || x.counting && rule.Messages {
+	if rule.Event == pool.None || x.counting && rule.MessagesOnly {
 		return
 	}
 	outcome := pool.Outcome{Sent: a.sent, Scope: x.scope, Event: rule.Event, RejectedScope: cmp.Or(x.scope, x.toolScope)}
