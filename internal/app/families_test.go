@@ -38,14 +38,17 @@ import (
 // FAM-1: every registered family has what it needs, and a name of its own.
 func TestFamilies(t *testing.T) {
 	seen := map[string]bool{}
-	for _, f := range append([]*family.Family{&acme}, app.Registry()...) {
-		for what, name := range map[string]string{"name": f.Name, "auth": f.Auth} {
-			if seen[what+name] || !regexp.MustCompile(`^[a-z][a-z0-9_]*$`).MatchString(name) {
-				t.Errorf("%s %q is not a valid name of its own", what, name)
-			}
-			seen[what+name] = true
+	unique := func(f *family.Family, what, name string, form *regexp.Regexp) {
+		t.Helper()
+		if seen[what+" "+name] || !form.MatchString(name) {
+			t.Errorf("%s: %s %q is not valid or not unique", f.Name, what, name)
 		}
-		if strings.Contains(f.Name, "_") || f.Title == "" || f.Kind == "" || len(f.Hosts) == 0 || f.Dialect == nil || f.Credentials == nil {
+		seen[what+" "+name] = true
+	}
+	for _, f := range append([]*family.Family{&acme}, app.Registry()...) {
+		unique(f, "name", f.Name, regexp.MustCompile(`^[a-z][a-z0-9]*$`))
+		unique(f, "auth", f.Auth, regexp.MustCompile(`^[a-z][a-z0-9_]*$`))
+		if f.Title == "" || f.Kind == "" || len(f.Hosts) == 0 || f.Dialect == nil || f.Credentials == nil {
 			t.Errorf("%s lacks a field: %+v", f.Name, f)
 		}
 		for _, host := range f.Hosts {
@@ -59,9 +62,14 @@ func TestFamilies(t *testing.T) {
 			}
 		}
 		for _, w := range f.Windows.Windows() {
-			if w.Name == "" || w.Field == "" || w.Title == "" || w.Length <= 0 {
+			if w.Title == "" || w.Length <= 0 {
 				t.Errorf("%s: window %+v lacks a field", f.Name, w)
 			}
+			unique(f, f.Name+"'s window", w.Name, regexp.MustCompile(`^[a-z0-9]+$`)) // the end of a configuration key
+			unique(f, f.Name+"'s window with the field", w.Field, regexp.MustCompile(`^[a-z0-9_-]+$`))
+		}
+		if f.Windows != nil && f.Quota == nil && f.Usage == nil {
+			t.Errorf("%s: nothing reads the windows", f.Name)
 		}
 		if u := f.Usage; u != nil && (u.Path == "" || u.Parse == nil) {
 			t.Errorf("%s: usage %+v lacks a field", f.Name, u)

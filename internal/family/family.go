@@ -33,7 +33,8 @@ type Family struct {
 	// HeaderItems are what a request with a token must have in its header (WIRE-1). Optional: nothing but the token.
 	HeaderItems []HeaderItem
 
-	// Windows are the quota windows that the provider reports. Optional: none.
+	// Windows are the quota windows that the provider reports, at most [quota.MaxWindows]. With any, Quota or Usage reads them.
+	// Optional: none.
 	Windows *quota.Table
 	// ScopeOf returns the scope of requests for an upstream model (SEL-4). Optional: no model has windows of its own. See
 	// [Family.Scope].

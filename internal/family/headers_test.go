@@ -48,6 +48,32 @@ func TestQuotaHeaders(t *testing.T) {
 	}
 }
 
+// A utilization is a fraction (QUO-1), from a provider that reports percentages too.
+func TestQuotaHeadersInPercent(t *testing.T) {
+	read := family.QuotaHeaders{Utilization: "x-*-used", Percent: true}.Reader(quota.NewTable(quota.Window{Field: "1h"}))
+	for value, want := range map[string]quota.WindowSignal{
+		"25": {Utilization: 0.25, HasUtilization: true}, "0": {HasUtilization: true}, "125": {Utilization: 1.25, HasUtilization: true}, "x": {},
+	} {
+		if got := read(http.Header{"X-1h-Used": {value}}).Windows[0]; got != want {
+			t.Errorf("%s: %+v, want %+v", value, got, want)
+		}
+	}
+}
+
+// A pattern without * would read one header for every window.
+func TestQuotaHeadersNeedPatterns(t *testing.T) {
+	for _, q := range []family.QuotaHeaders{{Utilization: "x-used"}, {Reset: "x-reset"}, {Status: "x-status"}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%+v is accepted", q)
+				}
+			}()
+			q.Reader(quota.NewTable(quota.Window{Field: "1h"}))
+		}()
+	}
+}
+
 // QUO-2: a malformed field is absent and takes no other field with it; more than 1 is kept.
 func TestQuotaHeadersAreIndependent(t *testing.T) {
 	read := func(field, value string) quota.WindowSignal {

@@ -22,8 +22,8 @@ type Scope string
 
 // Window is one of a family's quota windows.
 type Window struct {
-	Name   string        // in configuration keys and logs
-	Field  string        // at the end of the keys of headers and of the state file
+	Name   string        // in configuration keys, where it is the end, and in logs: a-z and 0-9
+	Field  string        // part of the names of headers and of the keys of the state file
 	Title  string        // for people
 	Length time.Duration // from one reset to the next
 	Scope  Scope         // the models that use it; empty = all
