@@ -8,6 +8,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
@@ -44,7 +46,7 @@ type commands struct {
 	families []*family.Family // of accounts
 
 	Config   string `short:"c" placeholder:"PATH" help:"The configuration file. Without it: ./shunt.toml, ~/.config/shunt/shunt.toml or /etc/shunt/shunt.toml."`
-	LogLevel string `placeholder:"LEVEL" enum:"debug,info,warn,error," default:"" help:"The lowest level that is logged: debug, info, warn or error. It takes precedence over log.level of the configuration."`
+	LogLevel string `placeholder:"LEVEL" help:"The lowest level that is logged: debug, info, warn or error. It takes precedence over log.level of the configuration."`
 
 	Run      runCommand      `cmd:"" help:"Run the gateway until SIGTERM or Ctrl-C; open responses may finish. SIGHUP reloads the configuration."`
 	Check    checkCommand    `cmd:"" help:"Check the configuration and list every problem it has."`
@@ -56,6 +58,20 @@ type commands struct {
 	Simulate simulateCommand `cmd:"" help:"Compare scheduling policies in virtual time: how much each serves, wastes, refuses and moves."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 	Help     helpCommand     `cmd:"" help:"Explain a command."`
+}
+
+// Validate is called by kong.
+func (c *commands) Validate() error {
+	return checkWord("--log-level", c.LogLevel, []string{"debug", "info", "warn", "error"})
+}
+
+// checkWord returns an error if the value of an optional flag is not one of the words. Kong's own check would list the empty
+// word of a flag that is not set.
+func checkWord(flag, value string, words []string) error {
+	if value == "" || slices.Contains(words, value) {
+		return nil
+	}
+	return fmt.Errorf("%s must be one of %s but got %q", flag, `"`+strings.Join(words, `","`)+`"`, value)
 }
 
 // Main runs the command that the arguments name and returns the process's exit code.

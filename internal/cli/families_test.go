@@ -36,8 +36,10 @@ func TestLoginFamilies(t *testing.T) {
 		"login acme --name x":                      "",
 		"login acme --name x --mode oauth":         "",
 		"login acme --name x --manual":             "",
-		"login acme --name x --mode import":        `--mode must be one of "oauth"`,
-		"login acme --name x --mode setup-token":   `--mode must be one of "oauth"`,
+		"login acme --name x --mode import":        `--mode must be one of "oauth" but got "import"`,
+		"login acme --name x --mode setup-token":   `--mode must be one of "oauth" but got "setup-token"`,
+		"login acme --name x --mode=":              "",
+		"login claude --name x --mode x":           `--mode must be one of "oauth","import","setup-token" but got "x"`,
 		"login acme --name x --long-lived":         "Acme has no setup tokens",
 		"login token-only --name x":                "unexpected argument token-only",
 	} {

@@ -28,8 +28,7 @@ func newLoginCommand(families []*family.Family) loginCommand {
 		command := reflect.New(reflect.StructOf([]reflect.StructField{{
 			Name: "Family",
 			Type: reflect.TypeFor[familyLoginCommand](),
-			Tag: reflect.StructTag(fmt.Sprintf(`cmd:"" name:%q help:%q set:%q set:%q`,
-				f.Name, commandHelp(f), "modes="+strings.Join(namesOf(modes), ","), "modes_help="+modesHelp(modes))),
+			Tag:  reflect.StructTag(fmt.Sprintf(`cmd:"" name:%q help:%q set:%q`, f.Name, commandHelp(f), "modes_help="+modesHelp(modes))),
 		}}))
 		command.Elem().Field(0).Addr().Interface().(*familyLoginCommand).family = f
 		all.Plugins = append(all.Plugins, command.Interface())
@@ -39,7 +38,7 @@ func newLoginCommand(families []*family.Family) loginCommand {
 
 type familyLoginCommand struct {
 	Name      string `required:"" placeholder:"NAME" help:"The name of the account in shunt: a-z, 0-9 and -. An account of that name is replaced."`
-	Mode      string `placeholder:"MODE" enum:"${modes}," default:"" help:"${modes_help}"`
+	Mode      string `placeholder:"MODE" help:"${modes_help}"`
 	Manual    bool   `help:"With --mode oauth: paste the code by hand, for a browser on another machine."`
 	LongLived bool   `hidden:"" help:"Deprecated: --mode setup-token."`
 
@@ -49,6 +48,9 @@ type familyLoginCommand struct {
 // Validate is called by kong (LOG-1).
 func (k *familyLoginCommand) Validate() error {
 	offered := namesOf(modesOf(k.family))
+	if err := checkWord("--mode", k.Mode, offered); err != nil {
+		return err
+	}
 	switch {
 	case k.LongLived && k.Mode != "":
 		return errors.New("--long-lived is the old name of --mode setup-token: use one of them")
