@@ -9,8 +9,9 @@ import (
 	"shunt/internal/quota"
 )
 
-// Registry returns the families of accounts that shunt knows. A new one is a package and a line here. Where no
-// pool is configured, shunt shows what the first has.
+// Registry returns the families of accounts that shunt knows. A new one is a package and a line here, at the end: the order is that
+// of texts and lists, clients poll their usage in the form of the first family that has one ([App.clientUsageEndpoint]), and
+// where no pool is configured, shunt shows what the first has.
 func Registry() []*family.Family {
 	return []*family.Family{
 		&claude.Family,
@@ -28,9 +29,9 @@ func (fs families) of(p *config.Provider) *family.Family {
 	return fs.find(func(f *family.Family) bool { return f.Auth == string(p.Auth) })
 }
 
-// responsesOf returns the family that defines the responses of a provider without accounts.
+// responsesOf returns the family that defines the responses of a provider without accounts, wherever it is in the list.
 func (fs families) responsesOf(p *config.Provider) *family.Family {
-	return fs.find(func(f *family.Family) bool { return f.Kind == string(p.Kind) })
+	return fs.find(func(f *family.Family) bool { return f.DefinesKind && f.Kind == string(p.Kind) })
 }
 
 func (fs families) find(wanted func(*family.Family) bool) *family.Family {

@@ -37,7 +37,7 @@ import (
 
 // FAM-1: every registered family has what it needs, and a name of its own.
 func TestFamilies(t *testing.T) {
-	seen := map[string]bool{}
+	seen, defined := map[string]bool{}, map[string]int{}
 	unique := func(f *family.Family, what, name string, form *regexp.Regexp) {
 		t.Helper()
 		if seen[what+" "+name] || !form.MatchString(name) {
@@ -78,8 +78,28 @@ func TestFamilies(t *testing.T) {
 			t.Errorf("%s: vendor %+v lacks a field", f.Name, v)
 		}
 		checkFormat(t, f)
+		if defined[f.Kind] += 0; f.DefinesKind {
+			defined[f.Kind]++
+		}
 		if p := f.Program; p != nil && (p.Name == "" || p.FindOrigin == nil) {
 			t.Errorf("%s: program %+v lacks a field", f.Name, p)
+		}
+	}
+	for kind, n := range defined {
+		if n != 1 {
+			t.Errorf("%d families define the kind %s, want one", n, kind)
+		}
+	}
+}
+
+// FAM-1: a family that comes before another of its kind does not change what the responses of providers without accounts mean.
+func TestDefinedKind(t *testing.T) {
+	registered := families
+	families = append([]*family.Family{&acme}, registered...)
+	defer func() { families = registered }()
+	for _, auth := range []config.Auth{config.Passthrough, config.APIKey} {
+		if got := responsesOf(&config.Provider{Kind: config.Anthropic, Auth: auth}); got != &claude.Family {
+			t.Errorf("%s: the responses are those of %s", auth, got.Name)
 		}
 	}
 }

@@ -21,6 +21,9 @@ type Family struct {
 	Title string
 	// Kind is the value of kind in the configuration of its providers.
 	Kind string
+	// DefinesKind is set in the one family of each Kind that also says what the responses of that Kind's providers without
+	// accounts mean.
+	DefinesKind bool
 	// Auth is the value of auth in the configuration that makes a provider a pool of such accounts.
 	Auth string
 	// Provider is what a configuration usually calls the provider. Optional: Name.

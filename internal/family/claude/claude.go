@@ -13,12 +13,13 @@ import (
 
 // Family is the family of Claude accounts (8-families).
 var Family = family.Family{
-	Name:     "claude",
-	Title:    "Claude",
-	Kind:     "anthropic",
-	Auth:     "claude_oauth",
-	Provider: "anthropic",
-	Hosts:    []string{"anthropic.com"},
+	Name:        "claude",
+	Title:       "Claude",
+	Kind:        "anthropic",
+	DefinesKind: true,
+	Auth:        "claude_oauth",
+	Provider:    "anthropic",
+	Hosts:       []string{"anthropic.com"},
 
 	Dialect:     messages.Dialect{},
 	HeaderItems: []family.HeaderItem{{Name: "Anthropic-Beta", Item: oauthBeta}},
