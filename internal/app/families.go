@@ -62,6 +62,9 @@ func ConfigFamilies(of []*family.Family) []config.Family {
 		known[i] = config.Family{
 			Name: f.Name, Kind: config.Kind(f.Kind), Auth: config.Auth(f.Auth), Hosts: f.Hosts, Windows: configWindows(f),
 		}
+		if f.Program != nil {
+			known[i].Program = f.Program.Name
+		}
 	}
 	return known
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"shunt/internal/config/schema"
 	"shunt/internal/hosts"
 )
 
@@ -17,6 +16,7 @@ type Family struct {
 	Auth    Auth     // makes a provider a pool of such accounts
 	Hosts   []string // the domains that may receive a token, with their subdomains (CFG-41); lower case
 	Windows []Window
+	Program string // the provider's own program, whose credentials files shunt can use; empty: there is none
 }
 
 // Window is a quota window, which has thresholds and caps of its own.
@@ -107,5 +107,26 @@ func within(host, domain string) bool {
 	return hostLabels.MatchString(host) && (host == domain || strings.HasSuffix(host, "."+domain))
 }
 
-// mode returns an example of a key that makes a provider a pool: auth = "...", with one of the modes that there are.
-func (fs families) mode(key string) string { return key + " = " + schema.OneOf(fs.pools()...) }
+// mode returns what makes a provider a pool: auth = "..." for each mode that there is, each between quotes.
+func (fs families) mode(key, quote string) string {
+	return fs.each(" or ", func(f *Family) string { return fmt.Sprintf("%s%s = %q%[1]s", quote, key, f.Auth) })
+}
+
+// programs returns where a credentials file may come from, as the end of a sentence; empty if it comes from shunt alone.
+func (fs families) programs() string {
+	var names []string
+	for _, f := range fs {
+		if f.Program != "" {
+			names = append(names, f.Program)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ", such as that of " + strings.Join(names, " or ")
+}
+
+// has reports whether accounts of the family have a window of that name.
+func (f *Family) has(window string) bool {
+	return slices.ContainsFunc(f.Windows, func(w Window) bool { return w.Name == window })
+}

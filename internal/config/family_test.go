@@ -57,13 +57,34 @@ func TestFamiliesStayApart(t *testing.T) {
 	}
 }
 
+// FAM-2: a limit on a window that the account's family does not have is useless.
+func TestLimitsOfOtherFamilies(t *testing.T) {
+	file := write(t, acme+"[[providers.acme.accounts]]\nname = 'a'\nthreshold_5h = 0.5\nthreshold_7d = 0.5\nmax_utilization_7d = 0.5\nmax_utilization_30d = 0.5\n[server.pool]\ndefault_threshold_7d = 0.25\n")
+	_, warnings, err := Load(Options{Path: file, Families: two})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`:8: providers.acme.accounts.threshold_7d: has no effect: accounts of auth = "acme_oauth" have no weekly window; remove it`,
+		`:9: providers.acme.accounts.max_utilization_7d: has no effect: accounts of auth = "acme_oauth" have no weekly window; remove it`,
+	}
+	var got []string
+	for _, w := range warnings {
+		got = append(got, strings.TrimPrefix(w.String(), file))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // The reference documents every family's keys.
 func TestReferenceOfFamilies(t *testing.T) {
 	var got bytes.Buffer
 	if err := WriteReference(&got, two); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"**`threshold_30d`**", "The same for the monthly window alone", "`acme_oauth` makes the provider a pool", "`~/.shunt/accounts/acme/<name>.json`"} {
+	for _, want := range []string{"**`threshold_30d`**", "The same for the monthly window alone", "`acme_oauth` makes the provider a pool", "`~/.shunt/accounts/acme/<name>.json`",
+		"The accounts of a pool (`auth = \"claude_oauth\"` or `auth = \"acme_oauth\"`)", "A credentials file, such as that of Claude Code. "} {
 		if !strings.Contains(got.String(), want) {
 			t.Errorf("the reference lacks %s", want)
 		}

@@ -87,7 +87,7 @@ func hostsDoc(fs families) string {
 }
 
 func accountDoc(fs families) string {
-	return "The accounts of a pool (`" + fs.mode("auth") + "`). Without any, the pool has every valid file of " +
+	return "The accounts of a pool (" + fs.mode("auth", "`") + "). Without any, the pool has every valid file of " +
 		"the account store, in the order of the file names.\n\n" +
 		"An account's credential comes from `credentials`, from `token_env` or, without either, from the entry of its name in the account store: " +
 		fs.each("; ", func(f *Family) string {
@@ -115,12 +115,12 @@ func accountKeys(fs families) []schema.Key {
 		{
 			Name:    "credentials",
 			Binding: schema.Bind(schema.Path, func(a *Account) *string { return &a.Credentials }),
-			Doc:     "A Claude Code credentials file. shunt refreshes the token in it and writes it back.",
+			Doc:     "A credentials file" + fs.programs() + ". shunt refreshes the token in it and writes it back.",
 		},
 		{
 			Name:    "token_env",
 			Binding: schema.Bind(schema.Variable, func(a *Account) *string { return &a.TokenEnv }),
-			Doc:     "The name of the environment variable that holds a setup token. shunt never refreshes it. Set `uuid` as well.",
+			Doc:     "The name of the environment variable that holds a long-lived token, such as a setup token. shunt never refreshes it. Set `uuid` as well.",
 		},
 		{
 			Name:    "uuid",

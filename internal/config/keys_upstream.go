@@ -82,7 +82,7 @@ func upstreamKeys(fs families) []schema.Key {
 }
 
 func authDoc(fs families) string {
-	return "How requests to the upstream are authenticated. If only `mode` is set, a string is enough: `" + fs.mode("auth") + "`. " +
+	return "How requests to the upstream are authenticated. If only `mode` is set, a string is enough: " + fs.mode("auth", "`") + ". " +
 		"Default: that of the preset; without a preset, `passthrough`."
 }
 

@@ -27,7 +27,7 @@ const claudeOAuth Auth = "claude_oauth"
 // claude is the family that most tests configure accounts of.
 var claude = []Family{{
 	Name: "claude", Kind: Anthropic, Auth: claudeOAuth, Hosts: []string{"anthropic.com"},
-	Windows: []Window{{"5h", "five-hour window"}, {"7d", "weekly window"}, {"fable", "weekly window of Fable models"}},
+	Windows: []Window{{"5h", "five-hour window"}, {"7d", "weekly window"}, {"fable", "weekly window of Fable models"}}, Program: "Claude Code",
 }}
 
 func ptr[T any](v T) *T { return &v }

@@ -75,7 +75,7 @@ func (l *loader) validateProvider(index int) {
 		l.resolveAPIKey(p, s)
 	}
 	if l.Written(s.accounts) && !p.Pool() && authKnown {
-		l.Report(s.accounts, "belongs to a pool; write "+l.families.mode(s.auth.Key())+" or remove it")
+		l.Report(s.accounts, "belongs to a pool; write "+l.families.mode(s.auth.Key(), "")+" or remove it")
 	}
 	l.validateAccounts(index)
 }

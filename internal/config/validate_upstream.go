@@ -55,7 +55,7 @@ func (l *loader) validateAuth(p *Provider, s settings) {
 		return
 	}
 	if l.Written(s.account) && !p.Pool() {
-		l.Report(s.account, "belongs to a pool; write "+l.families.mode("mode")+" or remove it")
+		l.Report(s.account, "belongs to a pool; write "+l.families.mode("mode", "")+" or remove it")
 	}
 	for _, at := range []schema.Spot{s.keyEnv, s.keyHeader} {
 		if l.Written(at) && p.Auth != APIKey {

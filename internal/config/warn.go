@@ -24,6 +24,7 @@ func (l *loader) warn() {
 				l.Warn(l.accountSpot(i, j, "token_env"), fmt.Sprintf("account %q has no uuid, and its token does not contain it; "+
 					"add uuid, or shunt takes another entry for the same account for a different account", a.Name))
 			}
+			l.warnOfWindows(i, j)
 		}
 	}
 	if server := &l.config.Server; len(pools) > 0 && !server.Bind.Addr().IsLoopback() && !server.Clients.Present {
@@ -37,6 +38,23 @@ func (l *loader) warn() {
 	l.warnOfPlainHTTP()
 	l.warnOfHeaders()
 	l.warnOfRoutes()
+}
+
+// warnOfWindows warns of an account's thresholds and caps on windows that its family does not have (FAM-2).
+func (l *loader) warnOfWindows(provider, account int) {
+	p := &l.config.Providers[provider]
+	a := &p.Accounts[account]
+	family, _ := l.families.pool(p.Auth)
+	for _, w := range l.families.windows() {
+		if family.has(w.Name) {
+			continue
+		}
+		for key, limits := range map[string]*Fractions{"threshold_": &a.Thresholds, "max_utilization_": &a.MaxUtilization} {
+			if limits.Window(w.Name) != nil {
+				l.Warn(l.accountSpot(provider, account, key+w.Name), fmt.Sprintf("has no effect: accounts of auth = %q have no %s; remove it", p.Auth, w.Title))
+			}
+		}
+	}
 }
 
 // warnOfAliases warns of configured accounts that are one identity (ID-1), and of those that may be one because their UUID is in
