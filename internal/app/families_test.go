@@ -92,18 +92,6 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// FAM-1: a family that comes before another of its kind does not change what the responses of providers without accounts mean.
-func TestDefinedKind(t *testing.T) {
-	registered := families
-	families = append([]*family.Family{&acme}, registered...)
-	defer func() { families = registered }()
-	for _, auth := range []config.Auth{config.Passthrough, config.APIKey} {
-		if got := responsesOf(&config.Provider{Kind: config.Anthropic, Auth: auth}); got != &claude.Family {
-			t.Errorf("%s: the responses are those of %s", auth, got.Name)
-		}
-	}
-}
-
 // checkFormat checks that a family's credentials files keep the logins that it has (ACC-3).
 func checkFormat(t *testing.T, f *family.Family) {
 	first := oauth.Credential{Access: secret.New("a"), Refresh: secret.New("r"), Expires: time.Unix(1_800_000_000, 0)}

@@ -10,7 +10,7 @@ import (
 
 const poolDoc = "How the accounts of every pool are used. With this table, even if empty, pools plan ahead: of several free accounts, the " +
 	"one with the most headroom comes first, which is the one that would last longest past its reset at its current pace. " +
-	"Without the table, it is the account whose weekly window resets first. The settings of an account take precedence over the defaults here."
+	"Without the table, it is the account whose longest window resets first. The settings of an account take precedence over the defaults here."
 
 func poolKeys(fs families) []schema.Key {
 	return slices.Concat(

@@ -31,11 +31,13 @@ var Family = family.Family{
 	RefusesCredential: func(e dialect.Error) bool { return e.Kind == dialect.Permission && e.Message == "account closed" },
 
 	Vendor: oauth.Vendor{
-		AuthorizeURL:   "https://acme.example/authorize",
-		TokenURL:       "https://acme.example/token",
-		ManualRedirect: "https://acme.example/code",
-		ClientID:       "shunt",
-		Scope:          "inference",
+		AuthorizeURL:    "https://acme.example/authorize",
+		AuthorizeURLEnv: "SHUNT_ACME_AUTHORIZE_URL", // for a stand-in on this machine
+		TokenURL:        "https://acme.example/token",
+		TokenURLEnv:     "SHUNT_ACME_TOKEN_URL",
+		ManualRedirect:  "https://acme.example/code",
+		ClientID:        "shunt",
+		Scope:           "inference",
 	},
 	Credentials: family.CredentialsFile{Access: "access", Refresh: "refresh", Expires: "expires", Account: "account"}, // ACC-1
 }

@@ -61,11 +61,12 @@ const (
 	// the first of them recovers (FO-0c).
 	ByFault By = "fault"
 	// ByCredential: the later one cools down because its credential was rejected, which time alone does not fix.
-	ByCredential  By = "credential"
-	ByPriority    By = "priority"
-	ByHeadroom    By = "headroom"
-	ByWeeklyReset By = "weekly_reset" // the one before it resets first
-	ByTie         By = "tie"          // the session's weight, or the listed order
+	ByCredential By = "credential"
+	ByPriority   By = "priority"
+	ByHeadroom   By = "headroom"
+	// ByWeeklyReset: the longest governing window of the one before it, which need not be weekly, resets first.
+	ByWeeklyReset By = "weekly_reset"
+	ByTie         By = "tie" // the session's weight, or the listed order
 )
 
 // Explain returns the decision that a request would get now, as [Order] makes it. It changes nothing.

@@ -112,7 +112,7 @@ const sentences = {
 		credential: "Its credential was rejected, so it comes last.",
 		priority: "The account before it has a higher priority.",
 		headroom: "The account before it has more headroom.",
-		weekly_reset: "The quota of the account before it resets sooner.",
+		weekly_reset: "The longest window of the account before it resets sooner.",
 		tie: "It is tied with the account before it.",
 	},
 };
