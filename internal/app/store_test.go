@@ -78,7 +78,7 @@ func TestStoreSkipsWhatCannotBeUsed(t *testing.T) {
 		"plug-in only": {content(plugin), "no claudeAiOauth login"},
 		"null login":   {content(`{"claudeAiOauth":null}`), "no claudeAiOauth login"},
 		"no token":     {content(`{"claudeAiOauth":{"refreshToken":"sk-ant-ort01-lonely"}}`), "no accessToken"},
-		"a number":     {content(`{"claudeAiOauth":{"accessToken":12345}}`), "no accessToken"},
+		"a number":     {content(`{"claudeAiOauth":{"accessToken":12345}}`), "accessToken is not a string"},
 		"line break":   {content(`{"claudeAiOauth":{"accessToken":"sk-ant-oat01-one\ntwo","expiresAt":4102444800000}}`), "white space or characters"},
 		"control":      {content(`{"claudeAiOauth":{"accessToken":"sk-ant-oat01-\u0000\u001b[2J","expiresAt":4102444800000}}`), "white space or characters"},
 		"BOM in token": {content(`{"claudeAiOauth":{"accessToken":"\ufeffsk-ant-oat01-bom","expiresAt":4102444800000}}`), "white space or characters"},
