@@ -83,8 +83,10 @@ func TestReferenceOfFamilies(t *testing.T) {
 	if err := WriteReference(&got, two); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"**`threshold_30d`**", "The same for the monthly window alone", "`acme_oauth` makes the provider a pool", "`~/.shunt/accounts/acme/<name>.json`",
-		"The accounts of a pool (`auth = \"claude_oauth\"` or `auth = \"acme_oauth\"`)", "A credentials file, such as that of Claude Code. "} {
+	for _, want := range []string{
+		"**`threshold_30d`**", "The same for the monthly window alone", "`acme_oauth` makes the provider a pool", "`~/.shunt/accounts/acme/<name>.json`",
+		"The accounts of a pool (`auth = \"claude_oauth\"` or `auth = \"acme_oauth\"`)", "A credentials file, such as that of Claude Code. ",
+	} {
 		if !strings.Contains(got.String(), want) {
 			t.Errorf("the reference lacks %s", want)
 		}
