@@ -11,7 +11,7 @@ type row struct{ work, bare, measured, ratio, span, target, met string }
 // none is the text of an empty cell.
 const none = "–"
 
-// goal is the target of a row: the most that its ratio or its value may be. The zero goal is no target.
+// goal is the target of a row: the most that its ratio or its value may be. The zero goal means that the row has no target.
 type goal struct {
 	text    string
 	ofRatio bool

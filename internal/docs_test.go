@@ -48,7 +48,7 @@ var (
 	definition = regexp.MustCompile(`(?m)^\*\*([A-Z]{2,6}-[0-9]+[a-z]?)\*\*`)
 
 	// notClauses look like clauses and are the names of other things.
-	notClauses = []string{"UTF-8", "UTF-16", "SHA-256", "HTTP-2", "SSH-2", "FABLE-5", "FABLE-9", "GPT-5"}
+	notClauses = []string{"UTF-8", "UTF-16", "SHA-256", "HTTP-2", "SSH-2", "FABLE-5", "FABLE-9"}
 )
 
 // Every rule that the code or a test cites is described in docs/behavior.md, once, and the document describes no other.

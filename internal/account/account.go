@@ -32,7 +32,7 @@ var (
 		"once a request succeeds, the login changes, or 10 minutes have passed")
 
 	errExpired = errors.New("the token has expired")
-	errNoOther = errors.New("there is no token other than the rejected one")
+	errNoOther = errors.New("the rejected token is the only one")
 )
 
 const expiredReason = "its token has expired and cannot be refreshed"
