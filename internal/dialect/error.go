@@ -1,5 +1,7 @@
 package dialect
 
+import "time"
+
 // ErrorKind is what an error means, in whichever dialect (ERR-1).
 type ErrorKind uint8
 
@@ -16,15 +18,27 @@ const (
 	Overloaded
 	Timeout
 	UnknownError
+
+	// Special cases of the above, for clients whose dialect distinguishes them.
+	ContextOverflow // InvalidRequest: the conversation is too long for the model (DIA-7)
+	QuotaExhausted  // RateLimit: the quota of an account, or of the whole pool, is used up (GPT-12)
+	NoAccount       // ServerError: no account may serve, since nobody has logged in or all are disabled (GPT-12)
 )
 
-// Error is an error as an upstream's response describes it.
+// Error is an error as an upstream's response describes it, or as shunt reports one to a client.
 type Error struct {
 	Kind    ErrorKind
+	Status  int    // the HTTP status; 0 if it is not known
+	Code    string // in the upstream's words, such as "usage_limit_reached"; may be empty
 	Message string
+
+	// When the upstream serves again, if the error says so: a time, a duration from now, or neither.
+	Resets     time.Time
+	RetryAfter time.Duration
 }
 
-// RequestError says why a body cannot be routed. The message is for the client and quotes nothing of the body.
+// RequestError says why a body cannot be routed or translated. The message is for the client and quotes nothing of the body but
+// the names of members.
 type RequestError struct{ Message string }
 
 func (e *RequestError) Error() string { return e.Message }

@@ -56,7 +56,7 @@ func TestExample(t *testing.T) {
 	if got := Family.Quota(h).Windows; got[0].Utilization != 0.5 || !got[0].HasUtilization || got[1].Reset.Unix() != 1_800_000_000 {
 		t.Errorf("quota: %+v", got)
 	}
-	closed := Family.Dialect.(dialect.Inbound).AppendError(nil, dialect.Permission, "account closed", "")
+	closed := Family.Dialect.(dialect.Inbound).AppendError(nil, &dialect.Error{Kind: dialect.Permission, Message: "account closed"}, "")
 	for status, want := range map[int]family.Class{200: family.Success, 429: family.Throttled, 403: family.CredentialRefused, 529: family.Overloaded} {
 		r := family.Response{Status: status, Header: http.Header{}, Body: func() []byte { return closed }}
 		if got := Family.Classify(r); got != want {

@@ -33,6 +33,12 @@ type Family struct {
 
 	// Dialect is what the provider speaks.
 	Dialect dialect.Outbound
+	// Path is where requests in that dialect go, below the base URL. Optional: where the client sent them (WIRE-4).
+	Path string
+	// Accepts is what the provider accepts of its dialect (FAM-3).
+	Accepts dialect.Accepts
+	// Translated are lines that a translated request has in its header besides those of its dialect (FAM-5). Optional: none.
+	Translated []dialect.Field
 	// HeaderItems are what a request with a token must have in its header (WIRE-1). Optional: nothing but the token.
 	HeaderItems []HeaderItem
 

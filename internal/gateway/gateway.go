@@ -219,8 +219,9 @@ func writeFailure(w http.ResponseWriter, d dialect.Inbound, f *upstream.Failure,
 	if f.RetryAfter > 0 {
 		h.Set("Retry-After", formatSeconds(f.RetryAfter))
 	}
-	w.WriteHeader(f.Status)
-	n, _ := w.Write(d.AppendError(nil, f.Kind, f.Message, requestID))
+	e := &dialect.Error{Kind: f.Kind, Status: f.Status, Message: f.Message}
+	w.WriteHeader(d.Status(e))
+	n, _ := w.Write(d.AppendError(nil, e, requestID))
 	return int64(n)
 }
 

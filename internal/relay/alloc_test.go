@@ -19,7 +19,7 @@ func TestAllocationsOfEvents(t *testing.T) {
 			w := &discard{header: http.Header{}}
 			return testing.AllocsPerRun(20, func() {
 				stream := &eventByEvent{left: events}
-				result := relay.Relay(w, eventStream(stream), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Hold: true, KeepAlive: 1e9, Idle: time.Minute, Model: model})
+				result := relay.Relay(w, eventStream(stream), relay.Options{Dialect: messages.Dialect{}, Hold: true, KeepAlive: 1e9, Idle: time.Minute, Model: model})
 				if result.Truncated || result.ClientErr != nil {
 					t.Fatalf("%+v", result)
 				}

@@ -29,7 +29,7 @@ type events struct {
 
 func relayEvents(out *output, r Response, o Options) Result {
 	out.flushEach, out.eventStream = true, true
-	s := &events{out: out, options: o, held: r.Status == http.StatusOK && (o.Hold || o.Model != ""), last: time.Now(), meter: o.Upstream.NewStreamMeter()}
+	s := &events{out: out, options: o, held: r.Status == http.StatusOK && (o.Hold || o.Model != ""), last: time.Now(), meter: o.Dialect.NewStreamMeter()}
 	pause := o.KeepAlive
 	if s.held {
 		pause = holdLimit
@@ -78,7 +78,7 @@ func (s *events) accept(p []byte, readErr error) (more bool) {
 	} else if len(p) > 0 {
 		s.hold(p)
 	}
-	if s.out.result.Refusal != dialect.NoError {
+	if s.out.result.Refusal != nil {
 		s.end()
 		return false
 	}
@@ -120,7 +120,7 @@ func (s *events) endIdle() {
 		s.pass(s.head)
 	}
 	if between {
-		s.out.send(idleEvent(s.options.Client, s.options.Idle))
+		s.out.send(idleEvent(s.options.Dialect, s.options.Idle))
 	}
 }
 
@@ -131,8 +131,8 @@ func (s *events) hold(p []byte) {
 		s.head = append(s.head, p...)
 		head = s.head
 	}
-	first, found := s.options.Upstream.FirstEvent(head)
-	if found && s.options.Hold && !s.begun && first.Failure != dialect.NoError {
+	first, found := s.options.Dialect.FirstEvent(head)
+	if found && s.options.Hold && !s.begun && first.Failure != nil {
 		s.out.result.Refusal, s.out.result.Head = first.Failure, bytes.Clone(head)
 		return
 	}
@@ -148,7 +148,7 @@ func (s *events) hold(p []byte) {
 
 // pass sends the pings and comments at the beginning of a head that has no first event yet, and holds the rest.
 func (s *events) pass(head []byte) {
-	first, _ := s.options.Upstream.FirstEvent(head)
+	first, _ := s.options.Dialect.FirstEvent(head)
 	blocks := head[:first.Start]
 	var end wire.Boundary
 	if end.Write(blocks); !end.AtEnd() {
@@ -174,7 +174,7 @@ func (s *events) release(head []byte) {
 		return
 	}
 	segments := [][]byte{head}
-	if first, found := s.options.Upstream.FirstEvent(head); found && first.Model != (wire.Span{}) {
+	if first, found := s.options.Dialect.FirstEvent(head); found && first.Model != (wire.Span{}) {
 		segments, _ = wire.Splice(head, wire.Edit{Span: first.Model, With: wire.Quote(s.options.Model)})
 	}
 	s.out.send(segments...)
@@ -206,7 +206,7 @@ func (s *events) tick() {
 	}
 	if time.Since(s.last) >= s.options.KeepAlive {
 		if (s.held || s.boundary.AtEnd()) && !s.meter.Complete() {
-			s.out.send(s.options.Client.Ping())
+			s.out.send(s.options.Dialect.Ping())
 		}
 		s.last = time.Now()
 	}

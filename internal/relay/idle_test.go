@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"shunt/internal/dialect"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/relay"
 )
@@ -66,7 +65,7 @@ func TestIdleUpstreams(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w := newTimed()
 					body := &closed{Reader: upstreamOf(t, append(c.script[:len(c.script):len(c.script)], silence{})...)}
-					result := relay.Relay(w, c.response(body), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, KeepAlive: 45 * time.Second, Idle: time.Minute, Hold: pooled, Model: model})
+					result := relay.Relay(w, c.response(body), relay.Options{Dialect: messages.Dialect{}, KeepAlive: 45 * time.Second, Idle: time.Minute, Hold: pooled, Model: model})
 					want := c.want
 					if model != "" {
 						want = strings.Replace(want, "claude-x", model, 1)
@@ -101,8 +100,8 @@ func TestIdleWhileHeld(t *testing.T) {
 				w := newTimed()
 				committed := 0
 				result := relay.Relay(w, eventStream(upstreamOf(t, c.sent, silence{})), relay.Options{
-					Client: messages.Dialect{}, Upstream: messages.Dialect{},
-					Idle: 1500 * time.Millisecond, Hold: true, Model: model, Commit: func(http.Header) { committed++ },
+					Dialect: messages.Dialect{},
+					Idle:    1500 * time.Millisecond, Hold: true, Model: model, Commit: func(http.Header) { committed++ },
 				})
 				if w.Body.String() != c.want || committed != 1 || !w.Flushed || !result.Idle || !result.Truncated || !result.Aborted {
 					t.Errorf("%s, model %q: %q, committed %d times, %+v", name, model, w.Body, committed, result)
@@ -117,7 +116,7 @@ func TestIdleCountsReadsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTimed()
 		slow := &slowClient{timed: w, pause: 10 * time.Minute}
-		result := relay.Relay(slow, eventStream(upstreamOf(t, start, delta, 59*time.Second, final)), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Idle: time.Minute})
+		result := relay.Relay(slow, eventStream(upstreamOf(t, start, delta, 59*time.Second, final)), relay.Options{Dialect: messages.Dialect{}, Idle: time.Minute})
 		if result.Idle || result.Truncated || w.Body.String() != start+delta+final {
 			t.Errorf("%+v: %q", result, w.Body)
 		}
@@ -129,7 +128,7 @@ func TestIdleUpstreamInTime(t *testing.T) {
 	for limit, pause := range map[time.Duration]time.Duration{0: 100 * time.Hour, time.Minute: 59 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newTimed()
-			result := relay.Relay(w, eventStream(upstreamOf(t, pause, start, pause, final, pause)), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Idle: limit})
+			result := relay.Relay(w, eventStream(upstreamOf(t, pause, start, pause, final, pause)), relay.Options{Dialect: messages.Dialect{}, Idle: limit})
 			if result.Idle || result.Truncated || w.Body.String() != start+final {
 				t.Errorf("%+v: %q", result, w.Body)
 			}
@@ -162,7 +161,7 @@ func TestStreamErrors(t *testing.T) {
 			}
 			a := eventStream(c.body)
 			a.Status = c.state
-			if result := relay.Relay(newTimed(), a, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Hold: hold}); result.StreamError != c.kind || result.Refusal != dialect.NoError || result.Truncated {
+			if result := relay.Relay(newTimed(), a, relay.Options{Dialect: messages.Dialect{}, Hold: hold}); result.StreamError != c.kind || result.Refusal != nil || result.Truncated {
 				t.Errorf("%s, hold %v: %+v", name, hold, result)
 			}
 		}

@@ -35,9 +35,8 @@ type Response struct {
 
 // Options say how a response is relayed.
 type Options struct {
-	// Client is the dialect that the client reads, Upstream the dialect of the response.
-	Client   dialect.Inbound
-	Upstream dialect.Outbound
+	// Dialect is what both the client and the upstream speak.
+	Dialect dialect.Inbound
 	// KeepAlive is the silence after which a ping goes into an event stream (WIRE-12); 0 is never.
 	KeepAlive time.Duration
 	// Idle is how long the upstream may take for the next byte of the body (WIRE-12b); 0 is no limit. Then the body is closed,
@@ -55,7 +54,7 @@ type Options struct {
 type Result struct {
 	// Refusal is the error in a held stream's first event. If there is one, nothing was sent, Commit did not run, Head is
 	// what was read, and the rest is still in the body.
-	Refusal dialect.ErrorKind
+	Refusal *dialect.Error
 	Head    []byte
 
 	FirstByte time.Time // when the first byte of the body was sent; zero: none was
@@ -102,7 +101,7 @@ func Relay(w http.ResponseWriter, r Response, o Options) Result {
 	case plain && o.Model != "" && r.Status == http.StatusOK:
 		return relayWithModel(out, r, o)
 	case plain:
-		return relayBytes(out, r.Body, o.Upstream.NewMeter())
+		return relayBytes(out, r.Body, o.Dialect.NewMeter())
 	default:
 		return relayBytes(out, r.Body, nil)
 	}
@@ -213,7 +212,7 @@ var bufferPool = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
 // relayWithModel relays a JSON response with its model restored: it reads the head until it finds the model.
 func relayWithModel(out *output, r Response, o Options) Result {
-	m := o.Upstream.NewMeter()
+	m := o.Dialect.NewMeter()
 	head := make([]byte, 0, 4<<10)
 	var failed error
 	var span wire.Span
@@ -224,7 +223,7 @@ func relayWithModel(out *output, r Response, o Options) Result {
 		}
 		n, err := r.Body.Read(head[len(head):min(cap(head), HeadLimit)])
 		head, failed = head[:len(head)+n], err
-		span, found = o.Upstream.ResponseModel(head)
+		span, found = o.Dialect.ResponseModel(head)
 	}
 	segments := [][]byte{head}
 	if found {

@@ -95,8 +95,8 @@ func TestStreamIsRelayedAsItArrives(t *testing.T) {
 		chunks := []any{start[:10], start[10:], delta, "event: unknown\r\n", "data: x\r\n\r\n", final, ": trailing bytes"}
 		committed := 0
 		result := relay.Relay(w, eventStream(upstreamOf(t, chunks...)), relay.Options{
-			Client: messages.Dialect{}, Upstream: messages.Dialect{},
-			Hold: hold, KeepAlive: time.Hour, Commit: func(h http.Header) { committed++; h.Set("X-From", "commit") },
+			Dialect: messages.Dialect{},
+			Hold:    hold, KeepAlive: time.Hour, Commit: func(h http.Header) { committed++; h.Set("X-From", "commit") },
 		})
 		whole := start + delta + "event: unknown\r\ndata: x\r\n\r\n" + final + ": trailing bytes"
 		if got := w.Body.String(); got != whole {
@@ -140,9 +140,13 @@ func TestHoldSeesTheFirstEvent(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newTimed()
 			committed := false
-			result := relay.Relay(w, eventStream(upstreamOf(t, c.body)), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Hold: true, Commit: func(http.Header) { committed = true }})
-			if result.Refusal != c.refusal {
-				t.Fatalf("refusal %v", result.Refusal)
+			result := relay.Relay(w, eventStream(upstreamOf(t, c.body)), relay.Options{Dialect: messages.Dialect{}, Hold: true, Commit: func(http.Header) { committed = true }})
+			got := dialect.NoError
+			if result.Refusal != nil {
+				got = result.Refusal.Kind
+			}
+			if got != c.refusal {
+				t.Fatalf("refusal %+v", result.Refusal)
 			}
 			if refused := c.refusal != dialect.NoError; refused == committed || refused != (w.Body.Len() == 0 && c.body != "") {
 				t.Errorf("committed %v, relayed %q", committed, w.Body)
@@ -161,8 +165,8 @@ func TestHoldIsBounded(t *testing.T) {
 			w := newTimed()
 			var released time.Duration
 			relay.Relay(w, eventStream(upstreamOf(t, ": wait\n\n", 50*time.Second, start+final)), relay.Options{
-				Client: messages.Dialect{}, Upstream: messages.Dialect{},
-				Hold: true, KeepAlive: keepAlive, Commit: func(http.Header) { released = time.Since(w.began) },
+				Dialect: messages.Dialect{},
+				Hold:    true, KeepAlive: keepAlive, Commit: func(http.Header) { released = time.Since(w.began) },
 			})
 			if released != bound {
 				t.Errorf("keep-alive %v: released after %v", keepAlive, released)
@@ -172,7 +176,7 @@ func TestHoldIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTimed()
 		long := ": " + strings.Repeat("x", 70<<10)
-		relay.Relay(w, eventStream(upstreamOf(t, long, time.Second, start)), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Hold: true})
+		relay.Relay(w, eventStream(upstreamOf(t, long, time.Second, start)), relay.Options{Dialect: messages.Dialect{}, Hold: true})
 		if w.at[0] != 0 || w.Body.Len() != len(long)+len(start) {
 			t.Errorf("first write after %v, %d bytes", w.at[0], w.Body.Len())
 		}
@@ -185,7 +189,7 @@ func TestPings(t *testing.T) {
 		w := newTimed()
 		relay.Relay(w, eventStream(upstreamOf(t,
 			25*time.Second, start, 25*time.Second, delta[:20], 35*time.Second, delta[20:], 9*time.Second, final, 60*time.Second,
-		)), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, KeepAlive: 10 * time.Second})
+		)), relay.Options{Dialect: messages.Dialect{}, KeepAlive: 10 * time.Second})
 		ping := string(messages.Dialect{}.Ping())
 		want := []string{ping, ping, start, ping, ping, delta[:20], delta[20:], final}
 		at := []int{10, 20, 25, 35, 45, 50, 85, 94}
@@ -200,7 +204,7 @@ func TestPings(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		w := newTimed()
-		relay.Relay(w, eventStream(upstreamOf(t, start, time.Hour, final)), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}})
+		relay.Relay(w, eventStream(upstreamOf(t, start, time.Hour, final)), relay.Options{Dialect: messages.Dialect{}})
 		if w.Body.String() != start+final {
 			t.Errorf("keep-alive off: %q", w.Body)
 		}
@@ -209,7 +213,7 @@ func TestPings(t *testing.T) {
 		w := newTimed()
 		a := eventStream(upstreamOf(t, start, time.Hour, final))
 		a.Header.Set("Content-Encoding", "gzip")
-		relay.Relay(w, a, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, KeepAlive: time.Second, Hold: true, Model: "m"})
+		relay.Relay(w, a, relay.Options{Dialect: messages.Dialect{}, KeepAlive: time.Second, Hold: true, Model: "m"})
 		if w.Body.String() != start+final || w.Header().Get("X-Accel-Buffering") != "no" {
 			t.Errorf("compressed: %q", w.Body)
 		}
@@ -224,7 +228,7 @@ func TestModelIsRestored(t *testing.T) {
 		w := newTimed()
 		a := jsonResponse(whole)
 		a.Body = closable(body)
-		result := relay.Relay(w, a, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Model: model})
+		result := relay.Relay(w, a, relay.Options{Dialect: messages.Dialect{}, Model: model})
 		want := strings.Replace(whole, `"claude-x"`, `"`+model+`"`, 1)
 		if w.Body.String() != want {
 			t.Errorf("%s: %s", name, w.Body)
@@ -238,7 +242,7 @@ func TestModelIsRestored(t *testing.T) {
 	}
 
 	w := newTimed()
-	relay.Relay(w, eventStream(upstreamOf(t, start[:30], start[30:]+delta, final)), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Model: model})
+	relay.Relay(w, eventStream(upstreamOf(t, start[:30], start[30:]+delta, final)), relay.Options{Dialect: messages.Dialect{}, Model: model})
 	if want := strings.Replace(start, "claude-x", model, 1) + delta + final; w.Body.String() != want {
 		t.Errorf("stream: %s", w.Body)
 	}
@@ -252,7 +256,7 @@ func TestModelIsRestored(t *testing.T) {
 		var sent bytes.Buffer
 		a.Body = closable(io.TeeReader(a.Body, &sent))
 		w := newTimed()
-		relay.Relay(w, a, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Model: model})
+		relay.Relay(w, a, relay.Options{Dialect: messages.Dialect{}, Model: model})
 		if w.Body.String() != sent.String() || w.Header().Get("Content-Length") != strconv.Itoa(sent.Len()) {
 			t.Errorf("%s: changed", name)
 		}
@@ -286,10 +290,10 @@ func TestModelOfALateStart(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newTimed()
 			result := relay.Relay(w, eventStream(upstreamOf(t, c.script...)), relay.Options{
-				Client: messages.Dialect{}, Upstream: messages.Dialect{},
+				Dialect:   messages.Dialect{},
 				KeepAlive: time.Duration(c.keepAlive) * time.Second, Hold: true, Model: model,
 			})
-			if result.Refusal != dialect.NoError {
+			if result.Refusal != nil {
 				t.Fatalf("%s: refused after it had begun", c.name)
 			}
 			got := map[int]string{}
@@ -329,7 +333,7 @@ func TestTruncatedResponses(t *testing.T) {
 		{"JSON broken", relay.Response{Status: 200, Header: http.Header{}, Body: closable(upstreamOf(t, "{", broken)), Length: 9}, true, true},
 		{"JSON whole", jsonResponse("{}"), false, false},
 	} {
-		result := relay.Relay(newTimed(), c.response, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, Hold: true})
+		result := relay.Relay(newTimed(), c.response, relay.Options{Dialect: messages.Dialect{}, Hold: true})
 		if result.Truncated != c.truncated || result.Aborted != c.aborted {
 			t.Errorf("%s: %+v", c.name, result)
 		}
@@ -339,7 +343,7 @@ func TestTruncatedResponses(t *testing.T) {
 // FO-5: a client that cannot be written to ends the relay.
 func TestClientGone(t *testing.T) {
 	for _, a := range []relay.Response{eventStream(upstreamOf(t, start, delta, delta)), {Status: 200, Header: http.Header{}, Body: closable(upstreamOf(t, "a", "b")), Length: -1}} {
-		result := relay.Relay(deaf{httptest.NewRecorder()}, a, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}})
+		result := relay.Relay(deaf{httptest.NewRecorder()}, a, relay.Options{Dialect: messages.Dialect{}})
 		if result.ClientErr == nil || result.Aborted {
 			t.Errorf("%+v", result)
 		}
@@ -353,7 +357,7 @@ func (deaf) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 // WIRE-10: a content type that the upstream did not send is not made up.
 func TestNoInventedContentType(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		relay.Relay(w, relay.Response{Status: 200, Header: http.Header{}, Body: closable(strings.NewReader("<html>")), Length: 6}, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}})
+		relay.Relay(w, relay.Response{Status: 200, Header: http.Header{}, Body: closable(strings.NewReader("<html>")), Length: 6}, relay.Options{Dialect: messages.Dialect{}})
 	}))
 	defer server.Close()
 	defer server.Client().CloseIdleConnections()
@@ -375,7 +379,7 @@ func TestBackPressure(t *testing.T) {
 		client := &pipeWriter{httptest.NewRecorder(), w}
 		done := make(chan struct{})
 		go func() {
-			relay.Relay(client, eventStream(source), relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}, KeepAlive: time.Second})
+			relay.Relay(client, eventStream(source), relay.Options{Dialect: messages.Dialect{}, KeepAlive: time.Second})
 			close(done)
 		}()
 		synctest.Wait()
@@ -416,7 +420,7 @@ func TestHeadOfACompressedStream(t *testing.T) {
 		return copy(p, "bytes"), nil
 	}))
 	a.Header.Set("Content-Encoding", "gzip")
-	if relay.Relay(w, a, relay.Options{Client: messages.Dialect{}, Upstream: messages.Dialect{}}); w.Body.String() != "bytes" || reads != 2 {
+	if relay.Relay(w, a, relay.Options{Dialect: messages.Dialect{}}); w.Body.String() != "bytes" || reads != 2 {
 		t.Errorf("%q after %d reads", w.Body, reads)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"shunt/internal/account"
-	"shunt/internal/dialect"
 	"shunt/internal/family"
 	"shunt/internal/http1"
 	"shunt/internal/observe"
@@ -76,7 +75,7 @@ func (x *exchange) sendOnce(a *attempt) reply {
 	}
 	a.sent = x.clock.Now()
 	x.r.noteSent(a.Name)
-	response, err := x.send(x.r, call{credential: Bearer(a.token), set: set, edits: x.r.edits(x.family.Dialect, a.account.UUID()), fresh: a.fresh})
+	response, err := x.send(x.r, call{credential: Bearer(a.token), set: set, edits: x.r.edits(a.account.UUID()), fresh: a.fresh})
 	x.r.noteResponse(response, err)
 	switch {
 	case x.r.gone():
@@ -117,8 +116,7 @@ func (x *exchange) sendOnce(a *attempt) reply {
 func (x *exchange) relay(a *attempt, class family.Class, response *http1.Response) reply {
 	body := relay.Response{Status: response.Status, Header: response.Header, Body: response.Body, Length: response.Length}
 	result := relay.Relay(x.w, body, relay.Options{
-		Client:    x.r.Dialect,
-		Upstream:  x.family.Dialect,
+		Dialect:   x.r.Dialect,
 		KeepAlive: x.r.Times.KeepAlive,
 		Idle:      x.r.Times.Idle,
 		Hold:      true,
@@ -133,8 +131,8 @@ func (x *exchange) relay(a *attempt, class family.Class, response *http1.Respons
 			x.r.Release()
 		},
 	})
-	if result.Refusal != dialect.NoError {
-		class, status := family.ClassifyEvent(result.Refusal)
+	if result.Refusal != nil {
+		class, status := family.ClassifyEvent(result.Refusal.Kind)
 		x.r.noteClass(x.reason(class), false)
 		return reply{class: class, kept: keepRefused(x.family, response, result.Head, status)}
 	}

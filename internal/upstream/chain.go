@@ -153,7 +153,7 @@ func (r *Request) relay(w http.ResponseWriter, h *held) Outcome {
 	if r.gone() {
 		return Outcome{}
 	}
-	result := relay.Relay(w, h.response(), relay.Options{Client: r.Dialect, Upstream: h.family.Dialect, Commit: h.commit})
+	result := relay.Relay(w, h.response(), relay.Options{Dialect: r.Dialect, Commit: h.commit})
 	r.record(h.status, result)
 	return Outcome{Aborted: result.Aborted}
 }

@@ -109,8 +109,8 @@ func (r *Request) Release() {
 }
 
 // edits returns the changes to the body (WIRE-5): the model, and the account's UUID if it has one (WIRE-6).
-func (r *Request) edits(d dialect.Outbound, uuid string) []wire.Edit {
-	return d.AppendEdits(make([]wire.Edit, 0, 2), &r.Scan, r.Model, uuid)
+func (r *Request) edits(uuid string) []wire.Edit {
+	return r.Dialect.AppendEdits(make([]wire.Edit, 0, 2), &r.Scan, r.Model, uuid)
 }
 
 // Failure is an error response of shunt's own (ERR-1).

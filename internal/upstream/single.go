@@ -38,7 +38,7 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 	if r.withoutCredential && s.credential == (Credential{}) {
 		credential = noCredential
 	}
-	c := call{credential: credential, edits: r.edits(s.family.Dialect, "")}
+	c := call{credential: credential, edits: r.edits("")}
 	if r.restore() != "" {
 		c.set = []field{identityEncoding}
 	}
@@ -81,8 +81,7 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 	defer response.Body.Close()
 	body := relay.Response{Status: response.Status, Header: response.Header, Body: response.Body, Length: response.Length}
 	result := relay.Relay(w, body, relay.Options{
-		Client:    r.Dialect,
-		Upstream:  s.family.Dialect,
+		Dialect:   r.Dialect,
 		KeepAlive: r.Times.KeepAlive,
 		Idle:      r.Times.Idle,
 		Model:     r.restore(),

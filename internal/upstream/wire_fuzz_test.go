@@ -86,8 +86,8 @@ func FuzzWire(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer b.Release()
-		r := &Request{Client: client, Path: path, Body: b, Scan: scan, Model: model}
-		c := call{edits: r.edits(messages.Dialect{}, uuid)}
+		r := &Request{Client: client, Path: path, Dialect: messages.Dialect{}, Body: b, Scan: scan, Model: model}
+		c := call{edits: r.edits(uuid)}
 		if way == asPooled {
 			if beta, changed := withItem(client.Header, "Anthropic-Beta", "oauth-2025-04-20"); changed {
 				c.set = append(c.set, beta)

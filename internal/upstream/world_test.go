@@ -15,6 +15,7 @@ import (
 
 	"shunt/internal/account"
 	"shunt/internal/clock"
+	"shunt/internal/dialect"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/family/claude"
 	"shunt/internal/oauth"
@@ -201,5 +202,5 @@ func writeFailure(rw http.ResponseWriter, f *upstream.Failure) {
 		rw.Header().Set("Retry-After", strconv.Itoa(int((f.RetryAfter+time.Second-1)/time.Second)))
 	}
 	rw.WriteHeader(f.Status)
-	rw.Write(messages.Dialect{}.AppendError(nil, f.Kind, f.Message, "req_1"))
+	rw.Write(messages.Dialect{}.AppendError(nil, &dialect.Error{Kind: f.Kind, Status: f.Status, Message: f.Message}, "req_1"))
 }

@@ -79,10 +79,10 @@ func scan(t *testing.T, e Example, body string) dialect.Request {
 func edits(t *testing.T, e Example) {
 	body := []byte(e.Body)
 	r := scan(t, e, e.Body)
-	if unchanged := e.Outbound.AppendEdits(nil, &r, e.Model, ""); len(unchanged) != 0 {
+	if unchanged := e.Inbound.AppendEdits(nil, &r, e.Model, ""); len(unchanged) != 0 {
 		t.Errorf("edits without a change: %+v", unchanged)
 	}
-	segments, length := wire.Splice(body, e.Outbound.AppendEdits(nil, &r, otherModel, otherAccount)...)
+	segments, length := wire.Splice(body, e.Inbound.AppendEdits(nil, &r, otherModel, otherAccount)...)
 	edited := bytes.Join(segments, nil)
 	if int64(len(edited)) != length {
 		t.Errorf("%d bytes, declared %d", len(edited), length)
@@ -91,7 +91,7 @@ func edits(t *testing.T, e Example) {
 	if again.Model != otherModel || !bytes.Contains(edited, []byte(otherAccount)) {
 		t.Errorf("model %q in %s", again.Model, edited)
 	}
-	if segments, _ := wire.Splice(edited, e.Outbound.AppendEdits(nil, &again, e.Model, "")...); scan(t, e, string(bytes.Join(segments, nil))).Model != e.Model {
+	if segments, _ := wire.Splice(edited, e.Inbound.AppendEdits(nil, &again, e.Model, "")...); scan(t, e, string(bytes.Join(segments, nil))).Model != e.Model {
 		t.Error("the model cannot be restored")
 	}
 }
@@ -116,9 +116,10 @@ var kinds = []dialect.ErrorKind{
 func errorBodies(t *testing.T, e Example) {
 	const message = "a \"message\"\nof two lines"
 	for _, kind := range kinds {
-		got, ok := e.Outbound.ParseError(e.Inbound.AppendError(nil, kind, message, "req_1"))
-		if want := (dialect.Error{Kind: kind, Message: message}); !ok || got != want {
-			t.Errorf("%+v, %v; want %+v", got, ok, want)
+		sent := &dialect.Error{Kind: kind, Message: message}
+		got, ok := e.Outbound.ParseError(e.Inbound.AppendError(nil, sent, "req_1"))
+		if !ok || got.Kind != kind || got.Message != message {
+			t.Errorf("%+v, %v; want %+v", got, ok, sent)
 		}
 	}
 	if _, ok := e.Outbound.ParseError([]byte(e.Response)); ok {
@@ -130,16 +131,13 @@ func errorBodies(t *testing.T, e Example) {
 // stream (OBS-1).
 func errorEvents(t *testing.T, e Example) {
 	for _, kind := range []dialect.ErrorKind{dialect.ServerError, dialect.Overloaded, dialect.RateLimit, dialect.InvalidRequest} {
-		event := e.Inbound.AppendErrorEvent(nil, kind, "m")
-		first, found := e.Outbound.FirstEvent(event)
-		want := kind
-		if kind == dialect.InvalidRequest {
-			want = dialect.NoError
-		}
-		if !found || first.Failure != want || first.End != len(event) {
+		event := e.Inbound.AppendErrorEvent(nil, &dialect.Error{Kind: kind, Message: "m"})
+		first, found := e.Inbound.FirstEvent(event)
+		fails := kind != dialect.InvalidRequest
+		if !found || (first.Failure != nil) != fails || fails && first.Failure.Kind != kind || first.End != len(event) {
 			t.Errorf("kind %v: %+v, %v", kind, first, found)
 		}
-		m := e.Outbound.NewStreamMeter()
+		m := e.Inbound.NewStreamMeter()
 		m.Write([]byte(e.Continued))
 		m.Write(event)
 		if !m.Complete() || m.Failure() == "" {
@@ -151,14 +149,14 @@ func errorEvents(t *testing.T, e Example) {
 // pings: a ping of shunt's own is not the upstream's first event, and changes no count (WIRE-12).
 func pings(t *testing.T, e Example) {
 	ping := e.Inbound.Ping()
-	if _, found := e.Outbound.FirstEvent(ping); found {
+	if _, found := e.Inbound.FirstEvent(ping); found {
 		t.Error("a ping counts as the first event")
 	}
 	var b wire.Boundary
 	if b.Write(ping); !b.AtEnd() {
 		t.Error("no event may follow a ping")
 	}
-	first, found := e.Outbound.FirstEvent(append(bytes.Clone(ping), e.Stream...))
+	first, found := e.Inbound.FirstEvent(append(bytes.Clone(ping), e.Stream...))
 	if !found || first.Start != len(ping) {
 		t.Errorf("behind a ping: %+v, %v", first, found)
 	}
@@ -166,19 +164,19 @@ func pings(t *testing.T, e Example) {
 
 // firstEvent: the model can be restored in the first event (RTE-3), which is found as soon as it is complete.
 func firstEvent(t *testing.T, e Example) {
-	first, found := e.Outbound.FirstEvent([]byte(e.Stream))
-	if !found || first.Failure != dialect.NoError {
+	first, found := e.Inbound.FirstEvent([]byte(e.Stream))
+	if !found || first.Failure != nil {
 		t.Fatalf("%+v, %v", first, found)
 	}
 	if got := e.Stream[first.Model.Start:first.Model.End]; got != string(wire.Quote(e.Model)) {
 		t.Errorf("model %s", got)
 	}
 	for cut := range first.End {
-		if _, found := e.Outbound.FirstEvent([]byte(e.Stream[:cut])); found {
+		if _, found := e.Inbound.FirstEvent([]byte(e.Stream[:cut])); found {
 			t.Fatalf("found in %q", e.Stream[:cut])
 		}
 	}
-	span, ok := e.Outbound.ResponseModel([]byte(e.Response))
+	span, ok := e.Inbound.ResponseModel([]byte(e.Response))
 	if got := e.Response[span.Start:span.End]; !ok || got != string(wire.Quote(e.Model)) {
 		t.Errorf("model of the response: %s, %v", got, ok)
 	}
@@ -205,7 +203,7 @@ func models(t *testing.T, e Example) {
 
 func meter(t *testing.T, e Example) {
 	for cuts := range uint64(50) {
-		m := e.Outbound.NewMeter()
+		m := e.Inbound.NewMeter()
 		for _, chunk := range wiretest.Chunks([]byte(e.Response), cuts*0x9e3779b97f4a7c15) {
 			m.Write(chunk)
 		}
@@ -217,7 +215,7 @@ func meter(t *testing.T, e Example) {
 
 func streamMeter(t *testing.T, e Example) {
 	for cuts := range uint64(50) {
-		m := e.Outbound.NewStreamMeter()
+		m := e.Inbound.NewStreamMeter()
 		for _, chunk := range wiretest.Chunks([]byte(e.Stream), cuts*0x9e3779b97f4a7c15) {
 			if m.Complete() {
 				t.Fatalf("cuts %d: complete before its end", cuts)

@@ -18,6 +18,12 @@ var (
 	_ dialect.Outbound = Dialect{}
 )
 
+// Name implements [dialect.Inbound] and [dialect.Outbound].
+func (Dialect) Name() string { return "messages" }
+
+// CountsTokens implements [dialect.Outbound].
+func (Dialect) CountsTokens() bool { return true }
+
 // Endpoints implements [dialect.Inbound].
 func (Dialect) Endpoints() []dialect.Endpoint {
 	return []dialect.Endpoint{{Path: "/v1/messages"}, {Path: "/v1/messages/count_tokens", CountsTokens: true}}
@@ -30,8 +36,8 @@ func (Dialect) Session(h http.Header) string { return h.Get("X-Claude-Code-Sessi
 func (Dialect) TokenAdvice() string { return "set ANTHROPIC_AUTH_TOKEN to" }
 
 // AppendErrorEvent implements [dialect.Inbound].
-func (d Dialect) AppendErrorEvent(dst []byte, kind dialect.ErrorKind, message string) []byte {
-	return append(d.AppendError(append(dst, "event: error\ndata: "...), kind, message, ""), "\n\n"...)
+func (d Dialect) AppendErrorEvent(dst []byte, e *dialect.Error) []byte {
+	return append(d.AppendError(append(dst, "event: error\ndata: "...), e, ""), "\n\n"...)
 }
 
 var ping = []byte("event: ping\ndata: {\"type\": \"ping\"}\n\n")
@@ -39,7 +45,7 @@ var ping = []byte("event: ping\ndata: {\"type\": \"ping\"}\n\n")
 // Ping implements [dialect.Inbound]: it returns the event that the API itself sends.
 func (Dialect) Ping() []byte { return ping }
 
-// AppendEdits implements [dialect.Outbound].
+// AppendEdits implements [dialect.Passing].
 func (Dialect) AppendEdits(dst []wire.Edit, r *dialect.Request, model, accountUUID string) []wire.Edit {
 	if model != r.Model {
 		dst = append(dst, wire.Edit{Span: r.ModelSpan, With: wire.Quote(model)})
@@ -48,6 +54,11 @@ func (Dialect) AppendEdits(dst []wire.Edit, r *dialect.Request, model, accountUU
 		dst = append(dst, wire.Edit{Span: r.AccountUUID, With: quoteAccountUUID(accountUUID)})
 	}
 	return dst
+}
+
+// AppendCuts implements [dialect.Passing].
+func (Dialect) AppendCuts(dst []wire.Edit, _ []byte, _ dialect.Origin) (_ []wire.Edit, dropped int) {
+	return dst, 0
 }
 
 // quoteAccountUUID returns an account's UUID in the form that replaces [dialect.Request.AccountUUID]: a string literal inside a
@@ -116,16 +127,16 @@ func (Dialect) AppendModels(dst []byte, models []dialect.Model) []byte {
 	return append(dst, body...)
 }
 
-// FirstEvent implements [dialect.Outbound].
-func (Dialect) FirstEvent(head []byte) (dialect.Event, bool) {
+// FirstEvent implements [dialect.Passing].
+func (Dialect) FirstEvent(head []byte) (dialect.Opening, bool) {
 	first, found := FirstEvent(head)
-	e := dialect.Event{Start: first.Start, End: first.End}
+	e := dialect.Opening{Start: first.Start, End: first.End}
 	if !found {
 		return e, false
 	}
 	if first.Name == "error" {
-		if t, _, ok := ParseError(first.Data); ok && failsBeforeResponse(t) {
-			e.Failure = kindOfError(t)
+		if t, message, ok := ParseError(first.Data); ok && failsBeforeResponse(t) {
+			e.Failure = &dialect.Error{Kind: kindOfError(t), Code: string(t), Message: message}
 		}
 	}
 	if first.DataSpan != (wire.Span{}) {
@@ -136,11 +147,11 @@ func (Dialect) FirstEvent(head []byte) (dialect.Event, bool) {
 	return e, true
 }
 
-// ResponseModel implements [dialect.Outbound].
+// ResponseModel implements [dialect.Passing].
 func (Dialect) ResponseModel(head []byte) (wire.Span, bool) { return modelOf(head) }
 
-// NewMeter implements [dialect.Outbound].
+// NewMeter implements [dialect.Passing].
 func (Dialect) NewMeter() dialect.Meter { return new(responseMeter) }
 
-// NewStreamMeter implements [dialect.Outbound].
+// NewStreamMeter implements [dialect.Passing].
 func (Dialect) NewStreamMeter() dialect.StreamMeter { return new(streamMeter) }

@@ -32,10 +32,10 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	for _, edit := range api.AppendEdits(nil, &request, "claude-opus-4-5", "") {
+	for _, edit := range d.AppendEdits(nil, &request, "claude-opus-4-5", "") {
 		fmt.Printf("%s becomes %s\n", body[edit.Start:edit.End], edit.With)
 	}
-	fmt.Printf("%s\n", d.AppendError(nil, dialect.NotFound, "no such model", ""))
+	fmt.Printf("%s\n", d.AppendError(nil, &dialect.Error{Kind: dialect.NotFound, Message: "no such model"}, ""))
 	// Output:
 	// "opus" becomes "claude-opus-4-5"
 	// {"type":"error","error":{"type":"not_found_error","message":"no such model"}}

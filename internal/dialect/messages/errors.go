@@ -25,6 +25,7 @@ var errorTypes = [...]ErrorType{
 	dialect.InvalidRequest: TypeInvalidRequest, dialect.Authentication: TypeAuthentication, dialect.Permission: TypePermission,
 	dialect.NotFound: TypeNotFound, dialect.TooLarge: TypeTooLarge, dialect.RateLimit: TypeRateLimit, dialect.ServerError: TypeAPI,
 	dialect.Overloaded: TypeOverloaded, dialect.Timeout: TypeTimeout, dialect.UnknownError: TypeAPI,
+	dialect.ContextOverflow: TypeInvalidRequest, dialect.QuotaExhausted: TypeRateLimit, dialect.NoAccount: TypeAPI,
 }
 
 func kindOfError(t ErrorType) dialect.ErrorKind {
@@ -42,9 +43,12 @@ func failsBeforeResponse(t ErrorType) bool {
 	return t == TypeOverloaded || t == TypeAPI || t == TypeRateLimit
 }
 
+// Status implements [dialect.Inbound].
+func (Dialect) Status(e *dialect.Error) int { return e.Status }
+
 // AppendError implements [dialect.Inbound].
-func (Dialect) AppendError(dst []byte, kind dialect.ErrorKind, message, requestID string) []byte {
-	return AppendError(dst, errorTypes[kind], message, requestID)
+func (Dialect) AppendError(dst []byte, e *dialect.Error, requestID string) []byte {
+	return AppendError(dst, errorTypes[e.Kind], e.Message, requestID)
 }
 
 // AppendError appends the error envelope to dst (ERR-1). An empty request ID is left out.
@@ -67,7 +71,7 @@ func (Dialect) ParseError(body []byte) (dialect.Error, bool) {
 	if !ok {
 		return dialect.Error{}, false
 	}
-	return dialect.Error{Kind: kindOfError(t), Message: message}, true
+	return dialect.Error{Kind: kindOfError(t), Code: string(t), Message: message}, true
 }
 
 // ParseError reads the error envelope of a response body or of an error event's data. Only an error object with a type is

@@ -2,7 +2,7 @@ package messages
 
 import "bytes"
 
-// CarriesReasoning implements [dialect.Outbound]: it reports whether the body has thinking blocks. It looks for the type of
+// CarriesReasoning implements [dialect.Passing]: it reports whether the body has thinking blocks. It looks for the type of
 // such a block as it is written; a text that mentions one has its quotes escaped.
 func (Dialect) CarriesReasoning(body []byte) bool {
 	for _, kind := range [...]string{`"thinking"`, `"redacted_thinking"`} {
