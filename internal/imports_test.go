@@ -37,7 +37,9 @@ observe:
 pool: quota
 quota:
 relay: dialect
-sim: dialect/messages
+sim: dialect/messages sim/engine sim/script
+sim/engine: sim/script
+sim/script:
 sim/simtest: family/claude observe observe/observetest pool quota sim store
 simulate: family/claude observe pool quota
 store/storetest: store

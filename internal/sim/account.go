@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"shunt/internal/dialect/messages"
+	"shunt/internal/sim/engine"
 )
 
 // Account is an account of a provider: a subscription with quota windows, or a paid key.
@@ -57,37 +58,23 @@ type account struct {
 	counters Counters
 }
 
-type window struct {
-	length time.Duration
-	size   int64
-	used   float64 // tokens; may exceed size
-	resets time.Time
-	off    bool
-}
+type window struct{ engine.Window }
 
 func (p *Provider) newAccount(config Account, now time.Time) *account {
-	r := rng(p.config.Seed, "account", config.Name)
+	r := engine.Rand(p.config.Seed, "account", config.Name)
 	if config.UUID == "" {
-		config.UUID = randomUUID(r)
+		config.UUID = engine.UUID(r)
 	}
 	if config.Organization == "" {
-		config.Organization = randomUUID(r)
+		config.Organization = engine.UUID(r)
 	}
 	a := &account{Account: config, counters: Counters{ByStatus: map[int]int64{}}}
 	for i, w := range []Window{config.FiveHour, config.SevenDay, config.Fable} {
 		if w.Size == 0 {
 			w.Size = windowSizes[i]
 		}
-		if w.ResetIn == 0 {
-			w.ResetIn = windowLengths[i]
-		}
-		a.windows[i] = window{
-			length: windowLengths[i],
-			size:   w.Size,
-			used:   w.Fill * float64(w.Size),
-			resets: now.Add(w.ResetIn + time.Second - 1).Truncate(time.Second), // headers have whole seconds
-			off:    w.Off || config.APIKey != "",
-		}
+		a.windows[i].Window = engine.WindowAt(now, windowLengths[i], w.Size, w.Fill, w.ResetIn)
+		a.windows[i].Off = w.Off || config.APIKey != ""
 	}
 	if config.APIKey == "" {
 		p.issue(a, now)
@@ -95,15 +82,11 @@ func (p *Provider) newAccount(config Account, now time.Time) *account {
 	return a
 }
 
-func (w *window) utilization() float64 { return w.used / float64(w.size) }
-
-func (w *window) full() bool { return !w.off && w.used >= float64(w.size) }
-
 func (w *window) status() string {
 	switch {
-	case w.full():
+	case w.Full():
 		return rejected
-	case w.utilization() >= warnAt:
+	case w.Utilization() >= warnAt:
 		return warning
 	}
 	return allowed
@@ -112,18 +95,14 @@ func (w *window) status() string {
 // expire resets the windows whose reset time has passed.
 func (a *account) expire(now time.Time) {
 	for i := range a.windows {
-		w := &a.windows[i]
-		if late := now.Sub(w.resets); late >= 0 {
-			w.used = 0
-			w.resets = w.resets.Add(w.length * (late/w.length + 1))
-		}
+		a.windows[i].Expire(now)
 	}
 }
 
 func (a *account) charge(tokens float64, fable bool) {
 	for i := range a.windows {
 		if messages.Window(i) != messages.Fable || fable {
-			a.windows[i].used += tokens
+			a.windows[i].Used += tokens
 		}
 	}
 }
@@ -131,7 +110,7 @@ func (a *account) charge(tokens float64, fable bool) {
 // full returns the windows that are full for a request.
 func (a *account) full(fable bool) (full []messages.Window) {
 	for i := range a.windows {
-		if w := messages.Window(i); a.windows[i].full() && (w != messages.Fable || fable) {
+		if w := messages.Window(i); a.windows[i].Full() && (w != messages.Fable || fable) {
 			full = append(full, w)
 		}
 	}
@@ -144,13 +123,13 @@ func (a *account) limits() messages.RateLimit {
 	var l messages.RateLimit
 	for i := range a.windows {
 		w := &a.windows[i]
-		if w.off {
+		if w.Off {
 			continue
 		}
 		l.Windows[i] = messages.WindowLimit{
-			Utilization:    math.Round(w.utilization()*1e6) / 1e6,
+			Utilization:    math.Round(w.Utilization()*1e6) / 1e6,
 			HasUtilization: true,
-			Reset:          w.resets.Unix(),
+			Reset:          w.Resets.Unix(),
 			Status:         w.status(),
 		}
 	}

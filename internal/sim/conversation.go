@@ -5,6 +5,9 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strings"
+
+	"shunt/internal/sim/engine"
+	"shunt/internal/sim/script"
 )
 
 // compactAt is the size of the messages in bytes at which a session drops them and starts over, as compacting does.
@@ -23,9 +26,9 @@ type conversation struct {
 // newConversation returns a conversation whose system prompt and tools take about size bytes.
 func newConversation(session, accountUUID string, size int, rng *rand.Rand) *conversation {
 	c := &conversation{session: session, rng: rng}
-	userID := object{"device_id": randomHex(rng, 32), "account_uuid": accountUUID, "session_id": session}
-	c.userID = string(mustJSON(userID))
-	c.system = mustJSON([]object{
+	userID := object{"device_id": engine.Hex(rng, 32), "account_uuid": accountUUID, "session_id": session}
+	c.userID = string(engine.JSON(userID))
+	c.system = engine.JSON([]object{
 		{"type": "text", "text": "You are a simulated coding assistant."},
 		{"type": "text", "text": c.filler(size / 4), "cache_control": object{"type": "ephemeral"}},
 	})
@@ -40,7 +43,7 @@ func newConversation(session, accountUUID string, size int, rng *rand.Rand) *con
 			},
 		})
 	}
-	c.tools = mustJSON(tools)
+	c.tools = engine.JSON(tools)
 	return c
 }
 
@@ -48,7 +51,7 @@ func newConversation(session, accountUUID string, size int, rng *rand.Rand) *con
 func (c *conversation) filler(size int) string {
 	var b strings.Builder
 	for b.Len() < size {
-		b.WriteString(vocabulary[c.rng.IntN(len(vocabulary))])
+		b.WriteString(script.Vocabulary[c.rng.IntN(len(script.Vocabulary))])
 		b.WriteByte(' ')
 	}
 	return b.String()
@@ -75,14 +78,14 @@ func (c *conversation) append(role string, content ...object) {
 	if len(c.messages) > 0 {
 		c.messages = append(c.messages, ',')
 	}
-	c.messages = append(c.messages, mustJSON(object{"role": role, "content": content})...)
+	c.messages = append(c.messages, engine.JSON(object{"role": role, "content": content})...)
 }
 
 // body returns the body of the next request, with its members in Claude Code's order.
 func (c *conversation) body(model string, stream bool) []byte {
 	b := make([]byte, 0, len(c.messages)+len(c.system)+len(c.tools)+1024)
-	b = fmt.Appendf(b, `{"model":%s,"messages":[%s],"system":%s,"tools":%s,`, mustJSON(model), c.messages, c.system, c.tools)
-	b = fmt.Appendf(b, `"metadata":%s,"max_tokens":32000,"thinking":{"type":"adaptive"},`, mustJSON(object{"user_id": c.userID}))
+	b = fmt.Appendf(b, `{"model":%s,"messages":[%s],"system":%s,"tools":%s,`, engine.JSON(model), c.messages, c.system, c.tools)
+	b = fmt.Appendf(b, `"metadata":%s,"max_tokens":32000,"thinking":{"type":"adaptive"},`, engine.JSON(object{"user_id": c.userID}))
 	b = append(b, `"context_management":{"edits":[{"type":"clear_thinking_20251015","keep":"all"}]}`...)
 	if stream {
 		b = append(b, `,"stream":true`...)

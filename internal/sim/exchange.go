@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"shunt/internal/dialect/messages"
+	"shunt/internal/sim/engine"
 )
 
 // maxBody is the largest request body in bytes.
@@ -207,7 +208,7 @@ func (x *exchange) fail(f failure) {
 }
 
 func (x *exchange) json(status int, v any) {
-	x.send(status, "application/json", mustJSON(v))
+	x.send(status, "application/json", engine.JSON(v))
 }
 
 // send sends a whole response in one write.
@@ -219,7 +220,7 @@ func (x *exchange) send(status int, contentType string, data []byte) {
 	if coding := x.coding(); coding != "" && len(data) > 0 {
 		h.Set("Content-Encoding", coding)
 		h.Add("Vary", "Accept-Encoding")
-		data = encode(coding, data)
+		data = engine.Encode(coding, data)
 	}
 	h.Set("Content-Length", strconv.Itoa(len(data)))
 	x.header(status)
@@ -238,7 +239,7 @@ func (x *exchange) coding() string {
 	if x.fault.encoding != "" {
 		return x.fault.encoding
 	}
-	return negotiate(strings.Join(x.r.Header.Values("Accept-Encoding"), ","), x.p.config.Encodings)
+	return engine.Negotiate(strings.Join(x.r.Header.Values("Accept-Encoding"), ","), x.p.config.Encodings)
 }
 
 // reset aborts the connection: with a reset on TCP, otherwise by closing it.

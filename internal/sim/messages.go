@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"shunt/internal/dialect/messages"
+	"shunt/internal/sim/engine"
+	"shunt/internal/sim/script"
 )
 
 const (
@@ -176,20 +178,20 @@ type block struct {
 // compose returns the response to the prompt, which depends on the seed and the prompt alone.
 func (x *exchange) compose() message {
 	digest := x.prompt.digest()
-	r := rng(x.p.config.Seed, "response", digest, x.prompt.Model)
-	words, stop := x.p.config.Output.pick(r), "end_turn"
+	r := engine.Rand(x.p.config.Seed, "response", digest, x.prompt.Model)
+	words, stop := x.p.config.Output.Pick(r), "end_turn"
 	if words > x.prompt.MaxTokens {
 		words, stop = x.prompt.MaxTokens, "max_tokens"
 	}
 	m := message{
-		ID: "msg_" + randomHex(r, 12), Type: "message", Role: "assistant", Model: x.prompt.Model,
+		ID: "msg_" + engine.Hex(r, 12), Type: "message", Role: "assistant", Model: x.prompt.Model,
 		StopReason: &stop, Usage: x.tokens,
 	}
 	if x.prompt.thinking() {
-		thought, signature := checksummed("thinking", digest, words/2, r), randomHex(r, 32)
+		thought, signature := script.Checksummed("thinking", digest, words/2, r), engine.Hex(r, 32)
 		m.Content = append(m.Content, block{Type: "thinking", Thinking: &thought, Signature: &signature, tokens: words / 2})
 	}
-	text := checksummed("text", digest, words, r)
+	text := script.Checksummed("text", digest, words, r)
 	m.Content = append(m.Content, block{Type: "text", Text: &text, tokens: words})
 	for _, b := range m.Content {
 		m.Usage.Output += int64(b.tokens)

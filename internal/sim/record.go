@@ -7,6 +7,8 @@ import (
 	"maps"
 	"net/http"
 	"time"
+
+	"shunt/internal/sim/engine"
 )
 
 // Request is a request as the provider received it, with its outcome.
@@ -39,15 +41,12 @@ func (r Request) Session() string { return r.Header.Get(sessionHeader) }
 
 const sessionHeader = "X-Claude-Code-Session-Id"
 
-// Outcome describes how a request ended.
-type Outcome string
-
 // The outcomes.
 const (
-	Running  Outcome = ""         // not ended yet
-	Complete Outcome = "complete" // the response was sent to its end
-	Canceled Outcome = "canceled" // the client went away
-	Aborted  Outcome = "aborted"  // the provider ended the response early
+	Running  = engine.Running
+	Complete = engine.Complete
+	Canceled = engine.Canceled
+	Aborted  = engine.Aborted
 )
 
 // Tokens counts the tokens that requests used.
@@ -154,7 +153,7 @@ func (x *exchange) begin() {
 	defer x.p.mu.Unlock()
 	x.seq = x.p.log.next
 	x.p.log.next++
-	x.id = fmt.Sprintf("req_%s%06d", randomHex(rng(x.p.config.Seed, "request", fmt.Sprint(x.seq)), 8), x.seq)
+	x.id = fmt.Sprintf("req_%s%06d", engine.Hex(engine.Rand(x.p.config.Seed, "request", fmt.Sprint(x.seq)), 8), x.seq)
 	record.Seq = x.seq
 	*x.p.log.at(x.seq) = record
 }

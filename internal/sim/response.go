@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"shunt/internal/dialect/messages"
+	"shunt/internal/sim/engine"
+	"shunt/internal/sim/script"
 )
 
 // Response is a [Provider]'s response as a client received it, streamed or plain.
@@ -37,7 +39,7 @@ func (e *APIError) Error() string { return fmt.Sprintf("%d %s: %s", e.Status, e.
 // complete, known and in its place, and nothing may follow the last one. It returns ErrTruncated, an *APIError, or an error that
 // describes what is malformed, along with what it has read. The caller closes the body.
 func ReadResponse(resp *http.Response) (Response, error) {
-	body, err := decoder(resp.Header.Get("Content-Encoding"), connReader{resp.Body})
+	body, err := engine.Decoder(resp.Header.Get("Content-Encoding"), connReader{resp.Body})
 	if err != nil {
 		return Response{}, fmt.Errorf("decode response: %w", asTruncated(err))
 	}
@@ -111,14 +113,14 @@ func (a Response) Verify(sent []byte) error {
 	}
 	digest := p.digest()
 	if p.thinking() {
-		if err := verify(a.Thinking, "thinking", digest); err != nil {
+		if err := script.Verify(a.Thinking, "thinking", digest); err != nil {
 			return fmt.Errorf("thinking is damaged: %w", err)
 		}
 		if a.Signature == "" {
 			return errors.New("thinking has no signature")
 		}
 	}
-	if err := verify(a.Text, "text", digest); err != nil {
+	if err := script.Verify(a.Text, "text", digest); err != nil {
 		return fmt.Errorf("text is damaged: %w", err)
 	}
 	return nil

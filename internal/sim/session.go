@@ -12,6 +12,7 @@ import (
 
 	"shunt/internal/clock"
 	"shunt/internal/dialect/messages"
+	"shunt/internal/sim/engine"
 )
 
 // Session is a simulated coding session: a client that posts turns of a growing conversation, reads every response to its
@@ -58,7 +59,7 @@ func (p Pause) pick(rng *rand.Rand) time.Duration {
 const minFailurePause = time.Second
 
 // ID returns the session's id, which its requests carry in a header.
-func (s Session) ID() string { return randomUUID(rng(s.Seed, "session", s.Name)) }
+func (s Session) ID() string { return engine.UUID(engine.Rand(s.Seed, "session", s.Name)) }
 
 // Run runs the session until its turns are done or ctx ends. It stops as soon as ctx ends and does not report the turn that
 // was interrupted.
@@ -71,14 +72,14 @@ func (s Session) Run(ctx context.Context) Report {
 			return http.ErrUseLastResponse
 		}}
 	}
-	r := rng(s.Seed, "turns", s.Name)
+	r := engine.Rand(s.Seed, "turns", s.Name)
 	accountUUID := s.AccountUUID
 	if accountUUID == "" {
-		accountUUID = randomUUID(r)
+		accountUUID = engine.UUID(r)
 	}
 	conv := newConversation(s.ID(), accountUUID, s.Context, r)
 	report := newReport()
-	burst := s.Burst.pick(r)
+	burst := s.Burst.Pick(r)
 	for n := 1; s.Turns == 0 || n <= s.Turns; n++ {
 		turn := s.turn(ctx, conv, r, n)
 		if ctx.Err() != nil {
@@ -90,7 +91,7 @@ func (s Session) Run(ctx context.Context) Report {
 		}
 		pause := s.Gap
 		if burst--; burst <= 0 {
-			pause, burst = s.Think.pick(r), s.Burst.pick(r)
+			pause, burst = s.Think.pick(r), s.Burst.Pick(r)
 		}
 		if turn.Err != nil {
 			pause = max(pause, minFailurePause)
@@ -112,13 +113,13 @@ func (s *Session) defaults() {
 	set(&s.Model, "claude-sonnet-4-5")
 	set(&s.Fable, "claude-fable-5")
 	if s.Burst == (Range{}) {
-		s.Burst = Range{1, 1}
+		s.Burst = Range{Min: 1, Max: 1}
 	}
 	if s.Context == 0 {
 		s.Context = 100 << 10
 	}
 	if s.Growth == (Range{}) {
-		s.Growth = Range{1 << 10, 4 << 10}
+		s.Growth = Range{Min: 1 << 10, Max: 4 << 10}
 	}
 }
 
@@ -153,7 +154,7 @@ func (s *Session) turn(ctx context.Context, conv *conversation, r *rand.Rand, n 
 		t.Model = s.Fable
 	}
 	before := conv.messages
-	conv.appendUser(s.Growth.pick(r))
+	conv.appendUser(s.Growth.Pick(r))
 	response := s.send(ctx, conv, &t)
 	if t.Stream && errors.Is(t.Err, ErrTruncated) {
 		t.Stream, t.Resent = false, true

@@ -12,11 +12,7 @@
 package sim
 
 import (
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"hash/fnv"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
@@ -25,6 +21,7 @@ import (
 
 	"shunt/internal/clock"
 	"shunt/internal/dialect/messages"
+	"shunt/internal/sim/engine"
 )
 
 // The endpoints of a [Provider]. Any other path returns 404.
@@ -61,26 +58,12 @@ type Config struct {
 	RecordBodies bool
 }
 
-// Range is an inclusive range of whole numbers.
-type Range struct{ Min, Max int }
-
-func (r Range) pick(rng *rand.Rand) int {
-	if r.Max <= r.Min {
-		return r.Min
-	}
-	return r.Min + rng.IntN(r.Max-r.Min+1)
-}
-
-// Pace spreads a response over time, on the provider's clock, and over writes.
-type Pace struct {
-	// FirstByte is the time between a request and the headers of its response.
-	FirstByte time.Duration
-	// Delta is the time before each delta of a stream; DeltaTokens is the number of tokens in a delta (zero means 4).
-	Delta       time.Duration
-	DeltaTokens int
-	// Chunk is the size in bytes of a stream's writes, regardless of where events end. Zero writes event by event.
-	Chunk int
-}
+// Range, Pace and Outcome are those of every simulated provider.
+type (
+	Range   = engine.Range
+	Pace    = engine.Pace
+	Outcome = engine.Outcome
+)
 
 // Provider is a simulated provider: the http.Handler of all its endpoints. It is safe for concurrent use and starts no
 // goroutines. Methods that take an account's name panic if there is no such account.
@@ -103,7 +86,7 @@ func New(config Config) *Provider {
 		config.TokenLifetime = 8 * time.Hour
 	}
 	if config.Output == (Range{}) {
-		config.Output = Range{40, 120}
+		config.Output = Range{Min: 40, Max: 120}
 	}
 	if config.Models == nil {
 		config.Models = []string{"claude-sonnet-4-5", "claude-opus-4-5", "claude-haiku-4-5", "claude-fable-5"}
@@ -161,7 +144,7 @@ func (p *Provider) Fill(account string, w messages.Window, fraction float64) {
 	defer p.mu.Unlock()
 	a := p.account(account)
 	a.expire(p.config.Clock.Now())
-	a.windows[w].used = fraction * float64(a.windows[w].size)
+	a.windows[w].Used = fraction * float64(a.windows[w].Size)
 }
 
 func (p *Provider) account(name string) *account {
@@ -173,38 +156,7 @@ func (p *Provider) account(name string) *account {
 	panic(fmt.Sprintf("sim: no account is named %q", name))
 }
 
-// rng returns a random source that depends on the seed and the purpose alone.
-func rng(seed uint64, purpose ...string) *rand.Rand {
-	h := fnv.New64a()
-	for _, p := range purpose {
-		fmt.Fprintf(h, "%d:%s", len(p), p)
-	}
-	return rand.New(rand.NewPCG(seed, h.Sum64()))
-}
-
-func randomHex(rng *rand.Rand, bytes int) string {
-	b := make([]byte, bytes)
-	for i := range b {
-		b[i] = byte(rng.Uint32())
-	}
-	return hex.EncodeToString(b)
-}
-
-func randomUUID(rng *rand.Rand) string {
-	h := randomHex(rng, 16)
-	return h[:8] + "-" + h[8:12] + "-4" + h[13:16] + "-a" + h[17:20] + "-" + h[20:]
-}
-
 // object is a JSON object to be encoded.
-type object = map[string]any
-
-// mustJSON encodes values of this package, which never fails.
-func mustJSON(v any) []byte {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("sim: encode %T: %v", v, err))
-	}
-	return data
-}
+type object = engine.Object
 
 var _ http.Handler = (*Provider)(nil)

@@ -2,11 +2,12 @@ package sim
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 
 	"shunt/internal/dialect/messages"
+	"shunt/internal/sim/engine"
+	"shunt/internal/sim/script"
 )
 
 // event is one server-sent event.
@@ -17,7 +18,7 @@ type event struct {
 }
 
 func newEvent(name string, data any) event {
-	return event{raw: fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, mustJSON(data))}
+	return event{raw: fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, engine.JSON(data))}
 }
 
 // events returns the events of the message as a stream.
@@ -45,7 +46,7 @@ func (m message) events(deltaTokens int) []event {
 			events = append(events, event{raw: messages.Dialect{}.Ping()})
 		}
 		left := b.tokens
-		for _, piece := range pieces(*text, deltaTokens) {
+		for _, piece := range script.Pieces(*text, deltaTokens) {
 			e := delta(kind, b.Type, piece)
 			e.delta, e.tokens = true, min(left, deltaTokens)
 			left -= e.tokens
@@ -78,28 +79,28 @@ func (x *exchange) stream(m message) {
 			return
 		}
 		if e.delta && x.p.config.Pace.Delta > 0 {
-			if out.drain() != nil || !x.wait(x.p.config.Pace.Delta) {
+			if out.Drain() != nil || !x.wait(x.p.config.Pace.Delta) {
 				return
 			}
 		}
 		x.chargeOutput(e.tokens)
-		if out.write(e.raw) != nil {
+		if out.Send(e.raw) != nil {
 			return
 		}
 	}
-	if out.close() == nil {
+	if out.Close() == nil {
 		x.outcome = Complete
 	}
 }
 
 // endEarly ends a stream in place of the event e.
-func (x *exchange) endEarly(out *output, e event) {
+func (x *exchange) endEarly(out *engine.Output, e event) {
 	x.outcome = Aborted
 	if x.fault.end == truncated {
-		_ = out.close() // after an error the client sees the stream end too
+		_ = out.Close() // after an error the client sees the stream end too
 		return
 	}
-	if out.write(e.raw[:len(e.raw)/2]) == nil && out.drain() == nil {
+	if out.Send(e.raw[:len(e.raw)/2]) == nil && out.Drain() == nil {
 		x.reset()
 	}
 }
@@ -124,77 +125,22 @@ func (x *exchange) errorStream(kind messages.ErrorType) {
 	}
 	raw := append(slices.Clone(messages.Dialect{}.Ping()), "event: error\ndata: "...)
 	raw = append(messages.AppendError(raw, f.kind, f.message, x.id), "\n\n"...)
-	if out.write(raw) == nil && out.close() == nil {
+	if out.Send(raw) == nil && out.Close() == nil {
 		x.outcome = Complete
 	}
 }
 
 // openStream sends the headers of a stream.
-func (x *exchange) openStream() (*output, bool) {
+func (x *exchange) openStream() (*engine.Output, bool) {
 	h := x.w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("Cache-Control", "no-cache")
-	out := &output{w: x.w, chunk: x.p.config.Pace.Chunk, flush: http.NewResponseController(x.w).Flush}
+	out := &engine.Output{W: x.w, Chunk: x.p.config.Pace.Chunk, Flush: http.NewResponseController(x.w).Flush}
 	if coding := x.coding(); coding != "" {
 		h.Set("Content-Encoding", coding)
-		out.encoder = newEncoder(coding, x.w)
-		out.w = out.encoder
+		out.Encoder = engine.NewEncoder(coding, x.w)
+		out.W = out.Encoder
 	}
 	x.header(http.StatusOK)
-	return out, out.flush() == nil
-}
-
-// output writes the body of a stream in chunks.
-type output struct {
-	w       io.Writer
-	encoder encoder // nil without a content coding
-	flush   func() error
-	chunk   int // bytes; 0 = write by write
-	held    []byte
-}
-
-func (o *output) write(p []byte) error {
-	o.held = append(o.held, p...)
-	if o.chunk == 0 {
-		return o.drain()
-	}
-	for len(o.held) >= o.chunk {
-		if err := o.push(o.held[:o.chunk]); err != nil {
-			return err
-		}
-		o.held = o.held[o.chunk:]
-	}
-	return nil
-}
-
-// drain writes what is held back for a whole chunk.
-func (o *output) drain() error {
-	if len(o.held) == 0 {
-		return nil
-	}
-	err := o.push(o.held)
-	o.held = nil
-	return err
-}
-
-func (o *output) push(p []byte) error {
-	if _, err := o.w.Write(p); err != nil {
-		return err
-	}
-	if o.encoder != nil {
-		if err := o.encoder.Flush(); err != nil {
-			return err
-		}
-	}
-	return o.flush()
-}
-
-func (o *output) close() error {
-	if err := o.drain(); err != nil {
-		return err
-	}
-	if o.encoder != nil {
-		return o.encoder.Close()
-	}
-	return nil
+	return out, out.Flush() == nil
 }

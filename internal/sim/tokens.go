@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/internal/dialect/messages"
+	"shunt/internal/sim/engine"
 )
 
 // ClientID is the OAuth client that the token endpoint accepts (TOK-3).
@@ -45,7 +46,7 @@ func (p *Provider) addToken(a *account, prefix string, g grant, now time.Time) s
 
 func (p *Provider) token(a *account, prefix string) string {
 	p.issued++
-	return fmt.Sprintf("%s-%s-%d-%s", prefix, a.Name, p.issued, randomHex(rng(p.config.Seed, "token", a.Name, fmt.Sprint(p.issued)), 16))
+	return fmt.Sprintf("%s-%s-%d-%s", prefix, a.Name, p.issued, engine.Hex(engine.Rand(p.config.Seed, "token", a.Name, fmt.Sprint(p.issued)), 16))
 }
 
 // Credentials returns the account's credentials file as Claude Code would have written it after the latest login or refresh
@@ -54,7 +55,7 @@ func (p *Provider) Credentials(account string) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := p.account(account)
-	return mustJSON(object{
+	return engine.JSON(object{
 		"claudeAiOauth": object{
 			"accessToken":      a.current,
 			"refreshToken":     a.refresh,

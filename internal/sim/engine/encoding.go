@@ -1,4 +1,4 @@
-package sim
+package engine
 
 import (
 	"bytes"
@@ -12,13 +12,15 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// encoder writes a content coding. Flush makes everything written so far readable.
-type encoder interface {
+// Encoder writes a content coding. Flush makes everything written so far readable.
+type Encoder interface {
 	io.WriteCloser
 	Flush() error
 }
 
-func newEncoder(coding string, w io.Writer) encoder {
+// NewEncoder returns an encoder for the content coding (gzip, br, zstd) without goroutines of its own. It panics if it does not
+// know the coding.
+func NewEncoder(coding string, w io.Writer) Encoder {
 	switch coding {
 	case "gzip":
 		return gzip.NewWriter(w)
@@ -27,23 +29,24 @@ func newEncoder(coding string, w io.Writer) encoder {
 	case "zstd":
 		e, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1)) // no goroutines
 		if err != nil {
-			panic(fmt.Sprintf("sim: zstd: %v", err))
+			panic(fmt.Sprintf("engine: zstd: %v", err))
 		}
 		return e
 	}
-	panic(fmt.Sprintf("sim: unknown content coding %q", coding))
+	panic(fmt.Sprintf("engine: unknown content coding %q", coding))
 }
 
-func encode(coding string, data []byte) []byte {
+// Encode returns the data in the content coding.
+func Encode(coding string, data []byte) []byte {
 	var b bytes.Buffer
-	e := newEncoder(coding, &b)
+	e := NewEncoder(coding, &b)
 	_, _ = e.Write(data) // writes to a bytes.Buffer do not fail
 	_ = e.Close()
 	return b.Bytes()
 }
 
-// decoder returns a reader that undoes a content coding; the empty coding and identity change nothing. The caller closes it.
-func decoder(coding string, r io.Reader) (io.ReadCloser, error) {
+// Decoder returns a reader that undoes a content coding; the empty coding and identity change nothing. The caller closes it.
+func Decoder(coding string, r io.Reader) (io.ReadCloser, error) {
 	switch coding {
 	case "", "identity":
 		return io.NopCloser(r), nil
@@ -61,8 +64,8 @@ func decoder(coding string, r io.Reader) (io.ReadCloser, error) {
 	return nil, fmt.Errorf("unknown content coding %q", coding)
 }
 
-// negotiate returns the first of the offered codings that accept-encoding allows, or "".
-func negotiate(accept string, offered []string) string {
+// Negotiate returns the first of the offered codings that accept-encoding allows, or "".
+func Negotiate(accept string, offered []string) string {
 	weights := map[string]float64{}
 	for part := range strings.SplitSeq(accept, ",") {
 		name, parameters, _ := strings.Cut(part, ";")

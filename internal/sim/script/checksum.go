@@ -1,4 +1,4 @@
-package sim
+package script
 
 import (
 	"errors"
@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// vocabulary includes characters that JSON escapes and multi-byte characters, because those are damaged most easily.
-var vocabulary = strings.Fields(`amber birch cedar delta ember flint grove haven inlet jasper kelp larch maple north
+// Vocabulary has the words of checksummed texts. It includes characters that JSON escapes and multi-byte characters, because those are damaged most easily.
+var Vocabulary = strings.Fields(`amber birch cedar delta ember flint grove haven inlet jasper kelp larch maple north
 	onyx pine quartz river slate thorn umber vale willow yarrow zinc naïve 桜 "quoted" back\slash 🦊 tab/slash`)
 
 const wordsPerLine = 8
 
-// checksummed returns a text that [verify] can check: it starts with its kind and the digest of its prompt, numbers its lines
+// Checksummed returns a text that [Verify] can check: it starts with its kind and the digest of its prompt, numbers its lines
 // and ends with a checksum of everything before the last line.
 //
 //	[sim text 1f2e3d4c5b6a7988 12]
 //	1 amber birch ...
 //	2 ...
 //	[end 9a8b7c6d]
-func checksummed(kind, digest string, words int, rng *rand.Rand) string {
+func Checksummed(kind, digest string, words int, rng *rand.Rand) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[sim %s %s %d]", kind, digest, words)
 	for i := range words {
@@ -29,15 +29,15 @@ func checksummed(kind, digest string, words int, rng *rand.Rand) string {
 			fmt.Fprintf(&b, "\n%d", i/wordsPerLine+1)
 		}
 		b.WriteByte(' ')
-		b.WriteString(vocabulary[rng.IntN(len(vocabulary))])
+		b.WriteString(Vocabulary[rng.IntN(len(Vocabulary))])
 	}
 	b.WriteByte('\n')
 	fmt.Fprintf(&b, "[end %08x]", crc32.ChecksumIEEE([]byte(b.String())))
 	return b.String()
 }
 
-// verify returns an error unless text is a complete [checksummed] text of the kind, for the prompt with the digest.
-func verify(text, kind, digest string) error {
+// Verify returns an error unless text is a complete [Checksummed] text of the kind, for the prompt with the digest.
+func Verify(text, kind, digest string) error {
 	var gotKind, gotDigest string
 	var words int
 	if _, err := fmt.Sscanf(text, "[sim %s %s %d]", &gotKind, &gotDigest, &words); err != nil {
@@ -65,8 +65,8 @@ func verify(text, kind, digest string) error {
 	return nil
 }
 
-// pieces splits a text after every n words.
-func pieces(text string, n int) (list []string) {
+// Pieces splits a text after every n words.
+func Pieces(text string, n int) (list []string) {
 	start, words := 0, 0
 	for i := range len(text) {
 		if text[i] != ' ' && text[i] != '\n' {
