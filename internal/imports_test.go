@@ -37,8 +37,9 @@ observe:
 pool: quota
 quota:
 relay: dialect
-sim: dialect/messages sim/engine sim/script
+sim: dialect/messages sim/engine sim/render sim/script
 sim/engine: sim/script
+sim/render: sim/engine sim/script
 sim/script:
 sim/simtest: family/claude observe observe/observetest pool quota sim store
 simulate: family/claude observe pool quota

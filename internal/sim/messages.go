@@ -1,10 +1,7 @@
 package sim
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,6 +10,7 @@ import (
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim/engine"
 	"shunt/internal/sim/script"
+	"shunt/internal/sim/render"
 )
 
 const (
@@ -52,12 +50,7 @@ type cached struct {
 
 // digest identifies the prompt, byte for byte. It leaves out what shunt may change: the model and the account in the metadata.
 func (p prompt) digest() string {
-	h := sha256.New()
-	for _, part := range []json.RawMessage{p.Messages, p.System, p.Tools} {
-		fmt.Fprintf(h, "%d:", len(part))
-		h.Write(part)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
+	return render.Digest(p.Messages, p.System, p.Tools)
 }
 
 func (p prompt) thinking() bool { return p.Thinking.Type == "enabled" || p.Thinking.Type == "adaptive" }
@@ -105,9 +98,13 @@ func (x *exchange) messages() {
 		return
 	}
 	m := x.compose()
-	if x.prompt.Stream {
+	switch {
+	case m.Failure != script.NoFailure && (m.When == script.Before || !m.Stream):
+		status, body := render.Messages{}.Failure(m.Failure)
+		x.json(status, body)
+	case m.Stream:
 		x.stream(m)
-	} else {
+	default:
 		x.plain(m)
 	}
 }
@@ -153,54 +150,29 @@ func (x *exchange) servedHeaders() {
 	x.writeLimits(limits)
 }
 
-// message is the body of a response.
-type message struct {
-	ID           string  `json:"id"`
-	Type         string  `json:"type"`
-	Role         string  `json:"role"`
-	Model        string  `json:"model"`
-	Content      []block `json:"content"`
-	StopReason   *string `json:"stop_reason"`
-	StopSequence *string `json:"stop_sequence"`
-	Usage        Tokens  `json:"usage"`
-}
-
-// block is a content block, or the empty block that begins it in a stream.
-type block struct {
-	Type      string  `json:"type"`
-	Text      *string `json:"text,omitempty"`
-	Thinking  *string `json:"thinking,omitempty"`
-	Signature *string `json:"signature,omitempty"`
-
-	tokens int
-}
-
-// compose returns the response to the prompt, which depends on the seed and the prompt alone.
-func (x *exchange) compose() message {
-	digest := x.prompt.digest()
-	r := engine.Rand(x.p.config.Seed, "response", digest, x.prompt.Model)
-	words, stop := x.p.config.Output.Pick(r), "end_turn"
-	if words > x.prompt.MaxTokens {
-		words, stop = x.prompt.MaxTokens, "max_tokens"
+// compose returns the response to the prompt: the next of the script, or one that depends on the seed and the prompt alone.
+func (x *exchange) compose() render.Reply {
+	request, _ := render.Messages{}.Read(x.body) // check has read it
+	r := engine.Rand(x.p.config.Seed, "response", request.Digest, request.Model)
+	words := x.p.config.Output.Pick(r)
+	reply := render.Reply{
+		Request: request, ID: engine.Hex(r, 12), Seal: engine.Hex(r, 32),
+		Pieces: func(text string) []string { return script.Pieces(text, x.p.config.Pace.DeltaTokens) },
 	}
-	m := message{
-		ID: "msg_" + engine.Hex(r, 12), Type: "message", Role: "assistant", Model: x.prompt.Model,
-		StopReason: &stop, Usage: x.tokens,
+	x.p.mu.Lock()
+	step, scripted := x.p.script.Next()
+	x.p.mu.Unlock()
+	if !scripted {
+		step = script.Default(request.Prompt, words, r)
 	}
-	if x.prompt.thinking() {
-		thought, signature := script.Checksummed("thinking", digest, words/2, r), engine.Hex(r, 32)
-		m.Content = append(m.Content, block{Type: "thinking", Thinking: &thought, Signature: &signature, tokens: words / 2})
-	}
-	text := script.Checksummed("text", digest, words, r)
-	m.Content = append(m.Content, block{Type: "text", Text: &text, tokens: words})
-	for _, b := range m.Content {
-		m.Usage.Output += int64(b.tokens)
-	}
-	return m
+	reply.Step = step.For(request.Prompt)
+	reply.Usage = render.Usage{Input: x.tokens.Input, CacheCreation: x.tokens.CacheCreation, CacheRead: x.tokens.CacheRead}
+	reply.Count()
+	return reply
 }
 
 // plain sends the whole response at the time at which a stream would have sent its last token.
-func (x *exchange) plain(m message) {
+func (x *exchange) plain(m render.Reply) {
 	pace := x.p.config.Pace
 	deltas := int(m.Usage.Output) / pace.DeltaTokens
 	if !x.wait(time.Duration(deltas) * pace.Delta) {
@@ -208,5 +180,5 @@ func (x *exchange) plain(m message) {
 	}
 	x.chargeOutput(int(m.Usage.Output))
 	x.servedHeaders()
-	x.json(http.StatusOK, m)
+	x.json(http.StatusOK, render.Messages{}.Body(m))
 }

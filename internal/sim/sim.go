@@ -22,6 +22,7 @@ import (
 	"shunt/internal/clock"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim/engine"
+	"shunt/internal/sim/script"
 )
 
 // The endpoints of a [Provider]. Any other path returns 404.
@@ -75,6 +76,7 @@ type Provider struct {
 	access       map[string]grant
 	codes        map[string]authorization // by code
 	globalFaults []Fault
+	script       script.Queue
 	cache        *lru.LRU[cacheKey, cached]
 	log          recorder
 	issued       uint64
@@ -128,6 +130,14 @@ func (p *Provider) UUID(account string) string { return p.account(account).UUID 
 
 // Organization returns the UUID of the account's organization.
 func (p *Provider) Organization(account string) string { return p.account(account).Organization }
+
+// Script queues responses to the next requests for messages, whichever account they use. Requests that a fault or the provider
+// itself refuses take none.
+func (p *Provider) Script(steps ...script.Step) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.script.Add(steps...)
+}
 
 // Limits returns the account's windows as its next response would report them.
 func (p *Provider) Limits(account string) messages.RateLimit {

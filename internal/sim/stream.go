@@ -1,90 +1,33 @@
 package sim
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim/engine"
-	"shunt/internal/sim/script"
+	"shunt/internal/sim/render"
 )
 
-// event is one server-sent event.
-type event struct {
-	raw    []byte
-	delta  bool
-	tokens int // generated for this event
-}
-
-func newEvent(name string, data any) event {
-	return event{raw: fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, engine.JSON(data))}
-}
-
-// events returns the events of the message as a stream.
-func (m message) events(deltaTokens int) []event {
-	start := m
-	start.Content, start.StopReason, start.Usage.Output = []block{}, nil, 1
-	events := []event{newEvent("message_start", object{"type": "message_start", "message": start})}
-	for i, b := range m.Content {
-		empty := ""
-		first := block{Type: b.Type}
-		kind, text := "text_delta", b.Text
-		if b.Type == "thinking" {
-			first.Thinking, first.Signature = &empty, &empty
-			kind, text = "thinking_delta", b.Thinking
-		} else {
-			first.Text = &empty
-		}
-		delta := func(kind, field, value string) event {
-			return newEvent("content_block_delta", object{
-				"type": "content_block_delta", "index": i, "delta": object{"type": kind, field: value},
-			})
-		}
-		events = append(events, newEvent("content_block_start", object{"type": "content_block_start", "index": i, "content_block": first}))
-		if i == 0 {
-			events = append(events, event{raw: messages.Dialect{}.Ping()})
-		}
-		left := b.tokens
-		for _, piece := range script.Pieces(*text, deltaTokens) {
-			e := delta(kind, b.Type, piece)
-			e.delta, e.tokens = true, min(left, deltaTokens)
-			left -= e.tokens
-			events = append(events, e)
-		}
-		if b.Signature != nil {
-			events = append(events, delta("signature_delta", "signature", *b.Signature))
-		}
-		events = append(events, newEvent("content_block_stop", object{"type": "content_block_stop", "index": i}))
-	}
-	return append(events,
-		newEvent("message_delta", object{
-			"type":  "message_delta",
-			"delta": object{"stop_reason": m.StopReason, "stop_sequence": nil},
-			"usage": m.Usage,
-		}),
-		newEvent("message_stop", object{"type": "message_stop"}))
-}
-
 // stream sends the response event by event. It charges what was sent, however the stream ends.
-func (x *exchange) stream(m message) {
+func (x *exchange) stream(m render.Reply) {
 	x.servedHeaders()
 	out, ok := x.openStream()
 	if !ok || !x.wait(x.fault.firstEvent) {
 		return
 	}
-	for i, e := range m.events(x.p.config.Pace.DeltaTokens) {
+	for i, e := range (render.Messages{}).Events(m) {
 		if x.fault.end != whole && i == x.fault.events {
 			x.endEarly(out, e)
 			return
 		}
-		if e.delta && x.p.config.Pace.Delta > 0 {
+		if e.Delta && x.p.config.Pace.Delta > 0 {
 			if out.Drain() != nil || !x.wait(x.p.config.Pace.Delta) {
 				return
 			}
 		}
-		x.chargeOutput(e.tokens)
-		if out.Send(e.raw) != nil {
+		x.chargeOutput(e.Tokens)
+		if out.Send(e.Raw) != nil {
 			return
 		}
 	}
@@ -94,13 +37,13 @@ func (x *exchange) stream(m message) {
 }
 
 // endEarly ends a stream in place of the event e.
-func (x *exchange) endEarly(out *engine.Output, e event) {
+func (x *exchange) endEarly(out *engine.Output, e engine.Event) {
 	x.outcome = Aborted
 	if x.fault.end == truncated {
 		_ = out.Close() // after an error the client sees the stream end too
 		return
 	}
-	if out.Send(e.raw[:len(e.raw)/2]) == nil && out.Drain() == nil {
+	if out.Send(e.Raw[:len(e.Raw)/2]) == nil && out.Drain() == nil {
 		x.reset()
 	}
 }

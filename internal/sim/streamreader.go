@@ -24,6 +24,26 @@ type streamReader struct {
 	blocks           int    // opened so far
 }
 
+// message is the body of a response.
+type message struct {
+	ID           string  `json:"id"`
+	Type         string  `json:"type"`
+	Role         string  `json:"role"`
+	Model        string  `json:"model"`
+	Content      []block `json:"content"`
+	StopReason   *string `json:"stop_reason"`
+	StopSequence *string `json:"stop_sequence"`
+	Usage        Tokens  `json:"usage"`
+}
+
+// block is a content block, or the empty block that begins it in a stream.
+type block struct {
+	Type      string  `json:"type"`
+	Text      *string `json:"text,omitempty"`
+	Thinking  *string `json:"thinking,omitempty"`
+	Signature *string `json:"signature,omitempty"`
+}
+
 // streamEvent holds the data of any event.
 type streamEvent struct {
 	Type    string  `json:"type"`

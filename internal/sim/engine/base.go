@@ -79,10 +79,7 @@ func (b *Base) Play(p script.Prompt) script.Step {
 		r := Rand(b.Seed, "response", p.Digest)
 		s = script.Default(p, b.Output.Pick(r), r)
 	}
-	if !p.Reasoning {
-		s.Reasoning = ""
-	}
-	return s
+	return s.For(p)
 }
 
 // Inject adds a fault to the account, or to requests of any account if account is empty. If several faults match a request,

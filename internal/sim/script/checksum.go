@@ -79,3 +79,13 @@ func Pieces(text string, n int) (list []string) {
 	}
 	return append(list, text[start:])
 }
+
+// Tokens returns the number of tokens that a text counts: its words, without what frames the words of a checksummed text.
+func Tokens(text string) int64 {
+	var kind, digest string
+	var words int64
+	if n, _ := fmt.Sscanf(text, "[sim %s %s %d]", &kind, &digest, &words); n == 3 {
+		return words
+	}
+	return int64(len(strings.Fields(text)))
+}

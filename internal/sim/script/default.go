@@ -46,6 +46,14 @@ func Default(p Prompt, words int, r *rand.Rand) Step {
 	return s
 }
 
+// For returns the step as a response to the prompt: without reasoning unless the client requested it.
+func (s Step) For(p Prompt) Step {
+	if !p.Reasoning {
+		s.Reasoning = ""
+	}
+	return s
+}
+
 func commandOf(text string) (string, bool) {
 	for line := range strings.Lines(text) {
 		if command, ok := strings.CutPrefix(strings.TrimSpace(line), marker); ok {
