@@ -3,13 +3,13 @@ package sim
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
 	"regexp"
-	"strings"
 	"time"
+
+	"shunt/internal/sim/engine"
 )
 
 // ManualRedirect is the redirect URI for which the provider shows the code to the user instead of sending it (LOG-3).
@@ -51,24 +51,24 @@ func (x *exchange) authorize() {
 		problem = "state"
 	}
 	if problem != "" {
-		x.page(http.StatusBadRequest, invalidPage, problem)
+		x.page(http.StatusBadRequest, engine.InvalidPage, problem)
 		return
 	}
 	state, name := query.Get("state"), query.Get("account")
 	switch {
 	case query.Get("deny") != "" && redirect == ManualRedirect:
-		x.page(http.StatusOK, deniedPage, nil)
+		x.page(http.StatusOK, engine.DeniedPage, nil)
 	case query.Get("deny") != "":
 		x.redirect(redirect, url.Values{"error": {"access_denied"}, "state": {state}})
 	case name == "":
-		x.page(http.StatusOK, consentPage, x.p.choices(x.r.URL))
+		x.page(http.StatusOK, engine.ConsentPage, engine.Choices(x.r.URL, x.p.logins()))
 	default:
 		code, ok := x.p.issueCode(name, query)
 		switch {
 		case !ok:
-			x.page(http.StatusBadRequest, invalidPage, "account")
+			x.page(http.StatusBadRequest, engine.InvalidPage, "account")
 		case redirect == ManualRedirect:
-			x.page(http.StatusOK, codePage, code+"#"+state)
+			x.page(http.StatusOK, engine.CodePage, code+"#"+state)
 		default:
 			x.redirect(redirect, url.Values{"code": {code}, "state": {state}})
 		}
@@ -80,20 +80,14 @@ func (x *exchange) redirect(to string, result url.Values) {
 	x.send(http.StatusFound, "", nil)
 }
 
-type choice struct {
-	Name string
-	Link string
-}
-
-// choices returns the decisions that an authorize page offers: each account with a login, and denial.
-func (p *Provider) choices(page *url.URL) []choice {
-	var list []choice
+// logins returns the accounts that have a login.
+func (p *Provider) logins() (names []string) {
 	for _, a := range p.accounts {
 		if a.APIKey == "" {
-			list = append(list, choice{a.Name, page.Path + "?" + page.RawQuery + "&account=" + url.QueryEscape(a.Name)})
+			names = append(names, a.Name)
 		}
 	}
-	return append(list, choice{Link: page.Path + "?" + page.RawQuery + "&deny=true"})
+	return names
 }
 
 // issueCode returns a code for a login as the named account.
@@ -137,24 +131,6 @@ func (p *Provider) redeem(request tokenRequest) (reply tokenResponse, ok bool) {
 	return p.newTokenResponse(allowed.account.current, allowed.account.refresh), true
 }
 
-func page(body string) *template.Template {
-	return template.Must(template.New("").Parse("<!doctype html><html lang=en><meta charset=utf-8><title>Simulated provider</title>\n" + body))
-}
-
-var (
-	consentPage = page(`<h1>shunt would like to use your account</h1>
-{{range .}}{{if .Name}}<p><a id="allow-{{.Name}}" href="{{.Link}}">Allow as {{.Name}}</a>
-{{else}}<p><a id="deny" href="{{.Link}}">Deny</a>
-{{end}}{{end}}`)
-	codePage    = page(`<h1>Paste this code</h1><code>{{.}}</code>`)
-	deniedPage  = page(`<h1>Access was denied</h1>`)
-	invalidPage = page(`<h1>Invalid request</h1><p>{{.}}`)
-)
-
 func (x *exchange) page(status int, t *template.Template, data any) {
-	var text strings.Builder
-	if err := t.Execute(&text, data); err != nil {
-		panic(fmt.Sprintf("sim: %v", err))
-	}
-	x.send(status, "text/html; charset=utf-8", []byte(text.String()))
+	x.send(status, "text/html; charset=utf-8", engine.Render(t, data))
 }

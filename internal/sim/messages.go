@@ -2,6 +2,7 @@ package sim
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,20 +10,12 @@ import (
 
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim/engine"
-	"shunt/internal/sim/script"
 	"shunt/internal/sim/render"
+	"shunt/internal/sim/script"
 )
 
-const (
-	// bytesPerToken is the number of prompt bytes per token.
-	bytesPerToken = 4
-	// cacheLifetime is the time for which a conversation's prompt stays cached after its last use.
-	cacheLifetime = 5 * time.Minute
-	// cacheDiscount is the share of a token that a cached token counts.
-	cacheDiscount = 0.1
-	// maxConversations bounds the prompt cache.
-	maxConversations = 4096
-)
+// bytesPerToken is the number of prompt bytes per token.
+const bytesPerToken = 4
 
 // prompt is a request body for inference.
 type prompt struct {
@@ -38,14 +31,6 @@ type prompt struct {
 	Metadata struct {
 		UserID string `json:"user_id"`
 	} `json:"metadata"`
-}
-
-// cacheKey identifies a cached prompt. The real provider caches by content; this one trusts the session.
-type cacheKey struct{ account, session, model string }
-
-type cached struct {
-	tokens int64
-	until  time.Time
 }
 
 // digest identifies the prompt, byte for byte. It leaves out what shunt may change: the model and the account in the metadata.
@@ -120,15 +105,11 @@ func (x *exchange) admit() (full []messages.Window) {
 	}
 	x.tokens.Input = x.prompt.size()
 	if session := x.r.Header.Get(sessionHeader); session != "" {
-		key := cacheKey{x.account.Name, session, x.prompt.Model}
-		if c, ok := p.cache.Get(key); ok && now.Before(c.until) {
-			x.tokens.CacheRead = min(c.tokens, x.tokens.Input)
-		}
-		p.cache.Add(key, cached{x.tokens.Input, now.Add(cacheLifetime)})
+		x.tokens.CacheRead = p.cache.Use(fmt.Sprintf("%q %q %q", x.account.Name, session, x.prompt.Model), x.tokens.Input, now)
 		x.tokens.CacheCreation = x.tokens.Input - x.tokens.CacheRead
 		x.tokens.Input = 0
 	}
-	x.account.charge(float64(x.tokens.Input+x.tokens.CacheCreation)+cacheDiscount*float64(x.tokens.CacheRead), fable)
+	x.account.charge(float64(x.tokens.Input+x.tokens.CacheCreation)+engine.CacheDiscount*float64(x.tokens.CacheRead), fable)
 	return nil
 }
 

@@ -17,8 +17,6 @@ import (
 	"sync"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2/simplelru"
-
 	"shunt/internal/clock"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim/engine"
@@ -77,7 +75,7 @@ type Provider struct {
 	codes        map[string]authorization // by code
 	globalFaults []Fault
 	script       script.Queue
-	cache        *lru.LRU[cacheKey, cached]
+	cache        engine.PromptCache
 	log          recorder
 	issued       uint64
 }
@@ -99,11 +97,7 @@ func New(config Config) *Provider {
 	if config.Record == 0 {
 		config.Record = 1024
 	}
-	cache, err := lru.NewLRU[cacheKey, cached](maxConversations, nil)
-	if err != nil {
-		panic(err)
-	}
-	p := &Provider{config: config, access: map[string]grant{}, codes: map[string]authorization{}, cache: cache, log: newRecorder(config.Record)}
+	p := &Provider{config: config, access: map[string]grant{}, codes: map[string]authorization{}, cache: engine.NewPromptCache(), log: newRecorder(config.Record)}
 	now := config.Clock.Now()
 	for _, a := range config.Accounts {
 		for _, other := range p.accounts {

@@ -126,6 +126,9 @@ func (x *Exchange) Wait(d time.Duration) bool {
 	return d <= 0 || x.Clock.Sleep(x.R.Context(), d) == nil
 }
 
+// WaitLate waits before the response to a request that changed something. It reports false if the client went away.
+func (x *Exchange) WaitLate() bool { return x.Wait(x.fault.lateReply) }
+
 // JSON sends a value as a whole response.
 func (x *Exchange) JSON(status int, v any) { x.Send(status, "application/json", JSON(v)) }
 

@@ -16,6 +16,7 @@ type Fault struct {
 	model string
 
 	delay      time.Duration // before anything happens
+	lateReply  time.Duration // between a change that the provider makes and its response
 	firstEvent time.Duration // between the headers of a stream and its first event
 	retryAfter *string       // overrides the header
 	encoding   string        // overrides the negotiated content coding
@@ -81,6 +82,10 @@ func Hang() Fault { return Respond("hang", func(x *Exchange) { <-x.R.Context().D
 
 // SlowHeaders responds as usual, but d later.
 func SlowHeaders(d time.Duration) Fault { return Fault{name: "slow headers", delay: d} }
+
+// SlowReply changes what the request changes and responds d later, so that a client may lose the response but not the change.
+// Only endpoints that change something obey it.
+func SlowReply(d time.Duration) Fault { return Fault{name: "slow reply", lateReply: d} }
 
 // SlowFirstEvent sends the headers of a stream as usual and its first event d later.
 func SlowFirstEvent(d time.Duration) Fault { return Fault{name: "slow first event", firstEvent: d} }

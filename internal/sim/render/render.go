@@ -54,6 +54,8 @@ type Reply struct {
 	Usage   Usage
 	Seal    string // the opaque token of the reasoning
 	Pieces  func(text string) []string
+	// Headers, if not nil, are repeated in the first event of a stream of Responses.
+	Headers engine.Object
 }
 
 // Dialect reads requests for inference and renders their responses.

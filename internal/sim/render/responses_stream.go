@@ -27,7 +27,11 @@ func (s *responsesStream) add(name string, data engine.Object) {
 func (Responses) Events(r Reply) []engine.Event {
 	s := &responsesStream{Reply: r}
 	output := []engine.Object{}
-	s.add("response.created", engine.Object{"response": r.response("in_progress", output)})
+	created := r.response("in_progress", output)
+	if r.Headers != nil {
+		created["headers"] = r.Headers
+	}
+	s.add("response.created", engine.Object{"response": created})
 	s.add("response.in_progress", engine.Object{"response": r.response("in_progress", output)})
 	if r.Failure != script.NoFailure && r.When == script.First {
 		s.add("response.failed", engine.Object{"response": r.response("failed", output)})
