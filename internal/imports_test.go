@@ -38,6 +38,7 @@ pool: quota
 quota:
 relay: dialect
 sim: dialect/messages sim/engine sim/render sim/script
+sim/chatgpt: sim/engine sim/render sim/script
 sim/engine: sim/script
 sim/render: sim/engine sim/script
 sim/script:
