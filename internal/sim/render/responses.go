@@ -11,13 +11,6 @@ import (
 // Responses is the dialect of POST /v1/responses.
 type Responses struct{}
 
-type responsesTool struct {
-	Type       string          `json:"type"`
-	Name       string          `json:"name"`
-	Parameters json.RawMessage `json:"parameters"`
-	Tools      json.RawMessage `json:"tools"` // of a namespace
-}
-
 // Read reads a request (see [Dialect]).
 func (Responses) Read(body []byte) (r Request, err error) {
 	var m struct {
@@ -72,16 +65,21 @@ func (Responses) Read(body []byte) (r Request, err error) {
 	return r, nil
 }
 
-// responsesTools returns the tools that a client offers. Those of a namespace have its name before theirs.
-func responsesTools(raw json.RawMessage, prefix string) (tools []script.Tool) {
-	var list []responsesTool
+// responsesTools returns the tools that a client offers in the namespace.
+func responsesTools(raw json.RawMessage, namespace string) (tools []script.Tool) {
+	var list []struct {
+		Type       string          `json:"type"`
+		Name       string          `json:"name"`
+		Parameters json.RawMessage `json:"parameters"`
+		Tools      json.RawMessage `json:"tools"` // of a namespace
+	}
 	_ = json.Unmarshal(raw, &list) // without tools there is nothing to call
 	for _, t := range list {
 		switch t.Type {
 		case "namespace":
-			tools = append(tools, responsesTools(t.Tools, t.Name+"__")...)
+			tools = append(tools, responsesTools(t.Tools, t.Name)...)
 		case "function", "custom":
-			tools = append(tools, script.Tool{Name: prefix + t.Name, Schema: t.Parameters})
+			tools = append(tools, script.Tool{Namespace: namespace, Name: t.Name, Custom: t.Type == "custom", Schema: t.Parameters})
 		}
 	}
 	return tools
@@ -167,6 +165,9 @@ func (r Reply) items() (list []item) {
 	}
 	for i, c := range r.Calls {
 		call := engine.Object{"call_id": r.callID("call_", i), "name": c.Name, "status": r.itemStatus()}
+		if c.Namespace != "" {
+			call["namespace"] = c.Namespace
+		}
 		if c.Custom {
 			call["type"], call["id"], call["input"] = "custom_tool_call", r.itemID("ctc_", i), c.Input
 			list = append(list, item{done: call, input: c.Input})

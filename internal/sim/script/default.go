@@ -19,8 +19,10 @@ type Prompt struct {
 
 // Tool is a tool that the client offers.
 type Tool struct {
-	Name   string
-	Schema json.RawMessage // JSON schema of the input; empty for a custom tool
+	Namespace string // empty: none, or the dialect does not have them
+	Name      string
+	Custom    bool            // its input is free text
+	Schema    json.RawMessage // JSON schema of the input; empty for a custom tool
 }
 
 // marker begins a line of the user that makes [Default] run the rest of the line as a command.
@@ -69,13 +71,32 @@ var shells = []string{"Bash", "exec_command", "shell_command", "local_shell", "s
 // shellCall returns a call of the client's shell that runs the command, with what the tool's schema requires.
 func shellCall(tools []Tool, command string) (Call, bool) {
 	for _, name := range shells {
-		i := slices.IndexFunc(tools, func(t Tool) bool { return t.Name == name })
-		if i < 0 {
-			continue
+		if i := slices.IndexFunc(tools, func(t Tool) bool { return t.Name == name && !t.Custom }); i >= 0 {
+			return Call{Namespace: tools[i].Namespace, Name: name, Input: shellInput(tools[i].Schema, command)}, true
 		}
-		return Call{Name: name, Input: shellInput(tools[i].Schema, command)}, true
+	}
+	for _, t := range tools {
+		if t.Custom && t.Name == "exec" {
+			return Call{Namespace: t.Namespace, Name: t.Name, Input: program(command), Custom: true}, true
+		}
+		if strings.HasSuffix(t.Name, "__exec") {
+			return Call{Namespace: t.Namespace, Name: t.Name, Input: encode(map[string]any{"input": program(command)})}, true
+		}
 	}
 	return Call{}, false
+}
+
+// program returns the JavaScript that runs the command, for clients whose only tool runs programs that call tools.
+func program(command string) string {
+	return "const r = await tools.exec_command(" + encode(map[string]any{"cmd": command}) + "); text(JSON.stringify(r));"
+}
+
+func encode(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("script: %v", err))
+	}
+	return string(data)
 }
 
 // shellInput fills in the members of a shell's input: the command, as a string or as an argument vector, and a text for each
@@ -102,9 +123,5 @@ func shellInput(schema json.RawMessage, command string) string {
 	if s.Properties[member].Type == "array" {
 		input[member] = []string{"sh", "-c", command}
 	}
-	data, err := json.Marshal(input)
-	if err != nil {
-		panic(fmt.Sprintf("script: %v", err))
-	}
-	return string(data)
+	return encode(input)
 }

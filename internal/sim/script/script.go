@@ -27,8 +27,9 @@ type Step struct {
 
 // Call is a call of one of the client's tools.
 type Call struct {
-	ID   string // empty: derived from the prompt
-	Name string
+	ID        string // empty: derived from the prompt
+	Namespace string // of the tool, for dialects that have namespaces
+	Name      string
 	// Input is a JSON object, or any text for a custom tool. Empty means no input at all.
 	Input  string
 	Custom bool // a tool whose input is free text, for dialects that distinguish these
