@@ -40,6 +40,8 @@ relay: dialect
 sim: dialect/messages sim/engine sim/render sim/script
 sim/chatgpt: sim/engine sim/render sim/script
 sim/engine: sim/script
+sim/keyed: sim/engine sim/render sim/script
+sim/kimi: sim/engine sim/render sim/script
 sim/render: sim/engine sim/script
 sim/script:
 sim/simtest: family/claude observe observe/observetest pool quota sim store

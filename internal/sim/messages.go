@@ -60,7 +60,11 @@ func (x *exchange) check(counting bool) bool {
 	case !x.p.serves(p.Model):
 		x.fail(failure{http.StatusNotFound, messages.TypeNotFound, "model: " + p.Model, ""})
 	default:
-		return true
+		_, err := render.Messages{}.Read(x.body)
+		if err == nil {
+			return true
+		}
+		x.invalid(err.Error())
 	}
 	return false
 }

@@ -27,10 +27,7 @@ func (Chat) Read(body []byte) (r Request, err error) {
 	if json.Unmarshal(body, &m) != nil {
 		return r, malformed("We could not parse the JSON body of your request.")
 	}
-	var turns []struct {
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"`
-	}
+	var turns []chatTurn
 	if json.Unmarshal(m.Messages, &turns) != nil || len(turns) == 0 {
 		return r, malformed("Invalid 'messages': empty array.")
 	}
@@ -53,7 +50,10 @@ func (Chat) Read(body []byte) (r Request, err error) {
 	for _, t := range tools {
 		r.Tools = append(r.Tools, script.Tool{Name: t.Function.Name, Schema: t.Function.Parameters})
 	}
-	return r, nil
+	if err := checkNames(r.Tools, openAIName); err != nil {
+		return r, err
+	}
+	return r, checkChat(turns)
 }
 
 func (r Reply) finishReason() string {
@@ -183,3 +183,8 @@ func merge[T any](lists [][]T, inTurns bool) (all []T) {
 
 // Failure returns an error response (see [Dialect]).
 func (Chat) Failure(f script.Failure) (status int, body any) { return openAIError(f) }
+
+// Refusal returns the body of an error response (see [Dialect]).
+func (Chat) Refusal(_ int, code, message string) any {
+	return openAIRefusal("invalid_request_error", code, message)
+}

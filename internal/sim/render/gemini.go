@@ -3,6 +3,7 @@ package render
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -23,10 +24,14 @@ const (
 )
 
 type geminiPart struct {
-	Text      string          `json:"text"`
-	Call      json.RawMessage `json:"functionCall"`
-	Response  json.RawMessage `json:"functionResponse"`
-	Signature string          `json:"thoughtSignature"`
+	Text      string       `json:"text"`
+	Call      *geminiNamed `json:"functionCall"`
+	Response  *geminiNamed `json:"functionResponse"`
+	Signature string       `json:"thoughtSignature"`
+}
+
+type geminiNamed struct {
+	Name string `json:"name"`
 }
 
 type geminiContent struct {
@@ -66,6 +71,9 @@ func (Gemini) Read(body []byte) (r Request, err error) {
 	_ = json.Unmarshal(m.Tools, &tools) // without tools there is nothing to call
 	for _, t := range tools {
 		for _, f := range t.Declarations {
+			if err := checkSchema(f.Parameters); err != nil {
+				return r, err
+			}
 			schema := f.Parameters
 			if schema == nil {
 				schema = f.Schema
@@ -82,6 +90,9 @@ func (Gemini) Read(body []byte) (r Request, err error) {
 	}
 	if last.Role != "model" && !hasResponse(last) {
 		r.LastUser = strings.Join(texts, "\n")
+	}
+	if err := errors.Join(checkNames(r.Tools, geminiName), checkContents(contents)); err != nil {
+		return r, err
 	}
 	return r, checkSignatures(contents)
 }
@@ -219,6 +230,15 @@ func (Gemini) Failure(f script.Failure) (status int, body any) {
 		status, kind, message = http.StatusBadRequest, "INVALID_ARGUMENT", invalidText
 	}
 	return status, geminiError(status, kind, message, details)
+}
+
+// Refusal returns the body of an error response (see [Dialect]); the status tells the code.
+func (Gemini) Refusal(status int, _, message string) any {
+	kind := map[int]string{http.StatusUnauthorized: "UNAUTHENTICATED", http.StatusNotFound: "NOT_FOUND"}[status]
+	if kind == "" {
+		kind = "INVALID_ARGUMENT"
+	}
+	return geminiError(status, kind, message, nil)
 }
 
 // geminiError returns the body of an error response.

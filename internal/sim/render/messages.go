@@ -28,10 +28,7 @@ func (Messages) Read(body []byte) (r Request, err error) {
 	if err := json.Unmarshal(body, &m); err != nil {
 		return r, malformed("The request body is not valid JSON: " + err.Error())
 	}
-	var turns []struct {
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"`
-	}
+	var turns []messagesTurn
 	if json.Unmarshal(m.Messages, &turns) != nil || len(turns) == 0 {
 		return r, malformed("messages: at least one message is required")
 	}
@@ -43,9 +40,7 @@ func (Messages) Read(body []byte) (r Request, err error) {
 	r.Digest, r.Tokens = Digest(m.Messages, m.System, m.Tools), tokensOf(m.Messages, m.System, m.Tools)
 	if last := turns[len(turns)-1]; last.Role == "user" {
 		r.LastUser, _ = textIn(last.Content, "text")
-		var blocks []struct {
-			Type string `json:"type"`
-		}
+		var blocks []messagesBlock
 		_ = json.Unmarshal(last.Content, &blocks) // a string has no blocks
 		for _, b := range blocks {
 			if b.Type == "tool_result" {
@@ -61,7 +56,10 @@ func (Messages) Read(body []byte) (r Request, err error) {
 	for _, t := range tools {
 		r.Tools = append(r.Tools, script.Tool{Name: t.Name, Schema: t.Schema})
 	}
-	return r, nil
+	if err := checkNames(r.Tools, messagesName); err != nil {
+		return r, err
+	}
+	return r, checkMessages(turns)
 }
 
 func (r Reply) messagesStop() string {
@@ -194,5 +192,10 @@ func (Messages) Failure(f script.Failure) (status int, body any) {
 	case script.Invalid:
 		status, kind, message = http.StatusBadRequest, "invalid_request_error", invalidText
 	}
-	return status, engine.Object{"type": "error", "error": engine.Object{"type": kind, "message": message}}
+	return status, Messages{}.Refusal(status, kind, message)
+}
+
+// Refusal returns the body of an error response (see [Dialect]); the code is its type.
+func (Messages) Refusal(_ int, code, message string) any {
+	return engine.Object{"type": "error", "error": engine.Object{"type": code, "message": message}}
 }

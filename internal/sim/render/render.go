@@ -68,6 +68,8 @@ type Dialect interface {
 	Body(Reply) any
 	// Failure returns the status and the body of an error response.
 	Failure(script.Failure) (status int, body any)
+	// Refusal returns the body of an error response with a message of the provider's own.
+	Refusal(status int, code, message string) any
 }
 
 // malformed is a provider's message about a request that it cannot read.
@@ -214,5 +216,9 @@ func openAIFailure(f script.Failure) (status int, kind, code, message string) {
 
 func openAIError(f script.Failure) (status int, body engine.Object) {
 	status, kind, code, message := openAIFailure(f)
-	return status, engine.Object{"error": engine.Object{"message": message, "type": kind, "param": nil, "code": code}}
+	return status, openAIRefusal(kind, code, message)
+}
+
+func openAIRefusal(kind, code, message string) engine.Object {
+	return engine.Object{"error": engine.Object{"message": message, "type": kind, "param": nil, "code": code}}
 }

@@ -32,13 +32,7 @@ func (Responses) Read(body []byte) (r Request, err error) {
 		return r, malformed("Missing required parameter: 'model'.")
 	}
 	var text string
-	var items []struct {
-		Type      string          `json:"type"`
-		Role      string          `json:"role"`
-		Content   json.RawMessage `json:"content"`
-		Encrypted string          `json:"encrypted_content"`
-		Tools     json.RawMessage `json:"tools"`
-	}
+	var items []responsesItem
 	if json.Unmarshal(m.Input, &text) != nil && json.Unmarshal(m.Input, &items) != nil {
 		return r, malformed("Invalid type for 'input'.")
 	}
@@ -62,7 +56,10 @@ func (Responses) Read(body []byte) (r Request, err error) {
 			}
 		}
 	}
-	return r, nil
+	if err := checkNames(r.Tools, openAIName); err != nil {
+		return r, err
+	}
+	return r, checkItems(items)
 }
 
 // responsesTools returns the tools that a client offers in the namespace.
@@ -201,3 +198,8 @@ func (Responses) Body(r Reply) any {
 
 // Failure returns an error response (see [Dialect]).
 func (Responses) Failure(f script.Failure) (status int, body any) { return openAIError(f) }
+
+// Refusal returns the body of an error response (see [Dialect]).
+func (Responses) Refusal(_ int, code, message string) any {
+	return openAIRefusal("invalid_request_error", code, message)
+}
