@@ -40,6 +40,7 @@ relay: dialect
 sim: dialect/messages sim/engine sim/render sim/script
 sim/chatgpt: sim/engine sim/render sim/script
 sim/engine: sim/script
+sim/enginetest: sim
 sim/keyed: sim/engine sim/render sim/script
 sim/kimi: sim/engine sim/render sim/script
 sim/render: sim/engine sim/script
