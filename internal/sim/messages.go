@@ -89,8 +89,9 @@ func (x *exchange) messages() {
 	m := x.compose()
 	switch {
 	case m.Failure != script.NoFailure && (m.When == script.Before || !m.Stream):
-		status, body := render.Messages{}.Failure(m.Failure)
-		x.json(status, body)
+		status, kind, message := render.Messages{}.Error(m.Failure)
+		x.limitHeaders()
+		x.fail(failure{status, messages.ErrorType(kind), message, ""})
 	case m.Stream:
 		x.stream(m)
 	default:
@@ -152,6 +153,10 @@ func (x *exchange) compose() render.Reply {
 	}
 	reply.Step = step.For(request.Prompt)
 	reply.Usage = render.Usage{Input: x.tokens.Input, CacheCreation: x.tokens.CacheCreation, CacheRead: x.tokens.CacheRead}
+	if step.Cached > 0 {
+		prompt := reply.Usage.Prompt()
+		reply.Usage = render.Usage{CacheRead: min(step.Cached, prompt), Input: max(0, prompt-step.Cached)}
+	}
 	reply.Count()
 	return reply
 }

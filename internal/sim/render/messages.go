@@ -178,21 +178,24 @@ func (d Messages) Events(r Reply) []engine.Event {
 }
 
 // Failure returns an error response (see [Dialect]).
-func (Messages) Failure(f script.Failure) (status int, body any) {
-	kind, message := "api_error", "Internal server error"
-	status = http.StatusInternalServerError
+func (d Messages) Failure(f script.Failure) (status int, body any) {
+	status, kind, message := d.Error(f)
+	return status, d.Refusal(status, kind, message)
+}
+
+// Error returns the status, the type and the message of a failure.
+func (Messages) Error(f script.Failure) (status int, kind, message string) {
 	switch f {
 	case script.TooLong:
-		status, kind = http.StatusBadRequest, "invalid_request_error"
-		message = fmt.Sprintf("prompt is too long: %d tokens > %d maximum", script.TooLongTokens, script.TooLongMaximum)
+		return http.StatusBadRequest, "invalid_request_error", fmt.Sprintf("prompt is too long: %d tokens > %d maximum", script.TooLongTokens, script.TooLongMaximum)
 	case script.Overloaded:
-		status, kind, message = statusOverloaded, "overloaded_error", "Overloaded"
+		return statusOverloaded, "overloaded_error", "Overloaded"
 	case script.RateLimited:
-		status, kind, message = http.StatusTooManyRequests, "rate_limit_error", rateLimitText
+		return http.StatusTooManyRequests, "rate_limit_error", rateLimitText
 	case script.Invalid:
-		status, kind, message = http.StatusBadRequest, "invalid_request_error", invalidText
+		return http.StatusBadRequest, "invalid_request_error", invalidText
 	}
-	return status, Messages{}.Refusal(status, kind, message)
+	return http.StatusInternalServerError, "api_error", "Internal server error"
 }
 
 // Refusal returns the body of an error response (see [Dialect]); the code is its type.
