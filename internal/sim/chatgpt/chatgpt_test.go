@@ -124,6 +124,7 @@ func TestRefusedRequests(t *testing.T) {
 		r.as("a", chatgpt.ResponsesPath, "{").Want(r, 400, "detail")
 		r.as("a", "/backend-api/other", "{}").Want(r, 404, "detail")
 		r.as("a", chatgpt.ResponsesPath, "").Want(r, 405, "detail")
+		r.as("a", chatgpt.ResponsesPath, "", "Connection", "Upgrade", "Upgrade", "websocket").Want(r, 426, "detail")
 	})
 }
 

@@ -213,6 +213,8 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !known:
 		x.detail(http.StatusNotFound, "Not Found")
+	case strings.EqualFold(r.Header.Get("Upgrade"), "websocket"):
+		x.detail(http.StatusUpgradeRequired, "WebSockets are not available")
 	case r.Method != e.method:
 		w.Header().Set("Allow", e.method)
 		x.detail(http.StatusMethodNotAllowed, "Method Not Allowed")
