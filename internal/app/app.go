@@ -114,7 +114,7 @@ func (a *App) newGateway(cfg *config.Config) *gateway.Gateway {
 		o.Usage = a.usageEndpoint()
 	}
 	if cfg.Server.OAuthUsage {
-		o.ClientUsage = a.clientUsageEndpoint()
+		o.ClientUsages = a.clientUsages()
 	}
 	return gateway.New(o, a.assemble(cfg))
 }

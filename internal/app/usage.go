@@ -1,6 +1,8 @@
 package app
 
 import (
+	"net/http"
+
 	"shunt/internal/account"
 	"shunt/internal/config"
 	"shunt/internal/family"
@@ -48,29 +50,33 @@ func (a *App) usageEndpoint() *gateway.UsageEndpoint {
 	}
 }
 
-// clientUsageEndpoint returns the endpoint at which clients poll their usage (USE-2): that of the first family that has one, or
-// nil.
-func (a *App) clientUsageEndpoint() *gateway.ClientUsage {
-	f := a.families.find(func(f *family.Family) bool { return f.Usage != nil && f.Usage.Append != nil })
-	if f == nil {
-		return nil
+// clientUsages returns the endpoints at which clients poll their usage (USE-2, GPT-10): those of the families that have one.
+func (a *App) clientUsages() (endpoints []gateway.ClientUsage) {
+	for _, f := range a.families {
+		if f.Usage != nil && f.Usage.Append != nil {
+			endpoints = append(endpoints, a.clientUsage(f))
+		}
 	}
-	return &gateway.ClientUsage{
-		Path: "/" + f.Usage.Path, Windows: windowNames(f),
+	return endpoints
+}
+
+func (a *App) clientUsage(f *family.Family) gateway.ClientUsage {
+	return gateway.ClientUsage{
+		Paths: f.Usage.ClientPaths, Windows: windowNames(f),
 		Accounts: func() (accounts []gateway.AccountUsage) {
 			for _, p := range a.poolUsage(func(p *config.Provider) bool { return a.families.of(p) == f }) {
 				accounts = append(accounts, p.Accounts...)
 			}
 			return accounts
 		},
-		Append: func(dst []byte, windows map[string]gateway.WindowUsage) []byte {
+		Append: func(dst []byte, h http.Header, windows map[string]gateway.WindowUsage) []byte {
 			var u quota.Usage
 			for i, w := range f.Windows.Windows() {
 				if shown, ok := windows[w.Name]; ok {
 					u.Windows[i] = quota.WindowUsage{Utilization: shown.Utilization, Has: true, Reset: shown.Reset}
 				}
 			}
-			return f.Usage.Append(dst, u)
+			return f.Usage.Append(dst, h, u)
 		},
 	}
 }

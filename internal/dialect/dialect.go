@@ -56,6 +56,9 @@ type Inbound interface {
 	// AppendErrorEvent appends the event that ends a stream of the upstream's with an error.
 	AppendErrorEvent(dst []byte, e *Error) []byte
 
+	// ListsModelsFor reports whether the header of a request for the list of models shows that its client speaks the dialect.
+	ListsModelsFor(h http.Header) bool
+
 	// AppendModels appends the response body that lists models.
 	AppendModels(dst []byte, models []Model) []byte
 

@@ -117,7 +117,8 @@ type UsageEndpoint struct {
 	Scope  string      // the scope that a login needs for it, for people; may be empty
 	// Parse reads the response's body (QUO-22).
 	Parse func(body []byte) (quota.Usage, error)
-	// Append appends the body of such a response, for clients that poll shunt as they would the provider (USE-2). Optional:
-	// shunt has no such endpoint.
-	Append func(dst []byte, u quota.Usage) []byte
+	// Append appends the body of such a response, for clients that poll shunt at ClientPaths as they would the provider (USE-2,
+	// GPT-10). The header is that of the request. Optional: shunt has no such endpoint.
+	Append      func(dst []byte, h http.Header, u quota.Usage) []byte
+	ClientPaths []string
 }

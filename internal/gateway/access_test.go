@@ -66,10 +66,10 @@ func open(t *testing.T, toml string) *door {
 		Dialects: dialects,
 		Version:  "v1", Log: slog.New(slog.DiscardHandler), Record: func(r *observe.Record) { d.record = r },
 		Usage: &gateway.UsageEndpoint{Pools: func() []gateway.PoolUsage { return nil }},
-		ClientUsage: &gateway.ClientUsage{
-			Path: "/api/oauth/usage", Accounts: func() []gateway.AccountUsage { return nil },
-			Append: func([]byte, map[string]gateway.WindowUsage) []byte { return []byte("{}") },
-		},
+		ClientUsages: []gateway.ClientUsage{{
+			Paths: []string{"/api/oauth/usage"}, Accounts: func() []gateway.AccountUsage { return nil },
+			Append: func([]byte, http.Header, map[string]gateway.WindowUsage) []byte { return []byte("{}") },
+		}},
 	}, d.state())
 	return d
 }

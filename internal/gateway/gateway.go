@@ -6,6 +6,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
@@ -39,8 +40,10 @@ type Options struct {
 	Record  func(*observe.Record) // called once for every inference request, when it has ended
 	Admin   http.Handler          // for /admin and everything below it, with its own access rules; nil: off
 
-	Usage       *UsageEndpoint // nil: GET /usage is off
-	ClientUsage *ClientUsage   // nil: off
+	Usage        *UsageEndpoint // nil: GET /usage is off
+	ClientUsages []ClientUsage
+	ClientLists  []ClientList
+	Fixed        []FixedEndpoint
 
 	// Dialects are what clients speak. Responses to requests of no dialect are in the first one.
 	Dialects []dialect.Inbound
@@ -54,7 +57,7 @@ type Gateway struct {
 	state     atomic.Pointer[snapshot]
 	fixed     *config.Server
 	proxies   hosts.Proxies
-	endpoints map[string]endpoint
+	endpoints map[string]endpoint // by path
 	inFlight  atomic.Int64
 	unrouted  atomic.Int64 // of those in flight; see slot
 }
@@ -64,17 +67,15 @@ func New(o Options, s *State) *Gateway {
 	g := &Gateway{Options: o, fixed: &s.Config.Server, proxies: s.Config.Server.Access.Proxies(), endpoints: maps.Clone(endpoints)}
 	for _, d := range o.Dialects {
 		for _, e := range d.Endpoints() {
-			g.endpoints[e.Path] = inference(d, e)
+			g.endpoints[e.Path] = g.inference(d, e)
 		}
 	}
 	if o.Usage != nil {
-		g.endpoints["/usage"] = endpoint{read, (*Gateway).showUsage}
+		g.endpoints["/usage"] = endpoint{methods: read, serve: (*Gateway).showUsage}
 	}
-	if o.ClientUsage != nil {
-		g.endpoints[o.ClientUsage.Path] = endpoint{read, (*Gateway).clientUsage}
-	}
+	g.addClientEndpoints()
 	if o.Metrics != nil {
-		g.endpoints["/metrics"] = endpoint{read, (*Gateway).metrics}
+		g.endpoints["/metrics"] = endpoint{methods: read, serve: (*Gateway).metrics}
 	}
 	g.Swap(s)
 	return g
@@ -107,24 +108,25 @@ const waitInterval = 5 * time.Millisecond
 type endpoint struct {
 	methods []string
 	serve   func(*Gateway, http.ResponseWriter, *http.Request, *snapshot)
+	dialect dialect.Inbound // of its errors; nil: the first
 }
 
 var read = []string{http.MethodGet, http.MethodHead}
 
 var endpoints = map[string]endpoint{
-	"/":          {read, (*Gateway).root},
-	"/health":    {read, (*Gateway).health},
-	"/healthz":   {read, (*Gateway).health},
-	"/livez":     {read, (*Gateway).health},
-	"/v1/models": {read, (*Gateway).models},
-	"/routes":    {read, (*Gateway).routes},
+	"/":          {methods: read, serve: (*Gateway).root},
+	"/health":    {methods: read, serve: (*Gateway).health},
+	"/healthz":   {methods: read, serve: (*Gateway).health},
+	"/livez":     {methods: read, serve: (*Gateway).health},
+	"/v1/models": {methods: read, serve: (*Gateway).models},
+	"/routes":    {methods: read, serve: (*Gateway).routes},
 }
 
 var write = []string{http.MethodPost}
 
 // inference returns an endpoint of a dialect.
-func inference(d dialect.Inbound, e dialect.Endpoint) endpoint {
-	return endpoint{write, func(g *Gateway, w http.ResponseWriter, r *http.Request, s *snapshot) { g.infer(w, r, s, d, e) }}
+func (*Gateway) inference(d dialect.Inbound, e dialect.Endpoint) endpoint {
+	return endpoint{write, func(g *Gateway, w http.ResponseWriter, r *http.Request, s *snapshot) { g.infer(w, r, s, d, e) }, d}
 }
 
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -153,6 +155,11 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	if e.dialect != nil && r.Header["Upgrade"] != nil {
+		// The one response after which Codex continues over HTTP without a word (GPT-10).
+		g.refuse(w, r, fail(http.StatusUpgradeRequired, dialect.InvalidRequest, "this endpoint accepts POST over HTTP only, not a WebSocket"))
+		return
+	}
 	allowed := strings.Join(e.methods, ", ")
 	w.Header().Set("Allow", allowed)
 	g.refuse(w, r, fail(http.StatusMethodNotAllowed, dialect.InvalidRequest, "this endpoint accepts "+allowed+" only"))
@@ -167,7 +174,7 @@ func (g *Gateway) root(w http.ResponseWriter, _ *http.Request, _ *snapshot) {
 		}
 	}
 	line += "GET /v1/models, GET /routes, GET /health"
-	for _, path := range []string{"/usage", "/api/oauth/usage", "/metrics"} {
+	for _, path := range g.statusPaths() {
 		if _, there := g.endpoints[path]; there {
 			line += ", GET " + path
 		}
@@ -203,7 +210,12 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, f *upstream.Fai
 	g.Log.Log(r.Context(), level, "refused", "request_id", id, "method", r.Method, "host", clip(r.Host),
 		"status", f.Status, "error", f.Message)
 	leaveUnread(w, r)
-	writeFailure(w, g.Dialects[0], f, id)
+	writeFailure(w, g.dialectOf(r), f, id)
+}
+
+// dialectOf returns the dialect of the errors for a request.
+func (g *Gateway) dialectOf(r *http.Request) dialect.Inbound {
+	return cmp.Or(g.endpoints[r.URL.EscapedPath()].dialect, g.Dialects[0])
 }
 
 // clip bounds what an unauthenticated client can write into the log, in bytes.

@@ -20,6 +20,9 @@ func (g *Gateway) models(w http.ResponseWriter, r *http.Request, s *snapshot) {
 		g.refuse(w, r, f)
 		return
 	}
+	if g.clientList(w, r) {
+		return
+	}
 	seen := map[string]bool{}
 	var list []dialect.Model
 	add := func(id, name string) {
@@ -31,7 +34,7 @@ func (g *Gateway) models(w http.ResponseWriter, r *http.Request, s *snapshot) {
 	for _, m := range s.Config.Models {
 		add(m.ID, m.DisplayName)
 	}
-	d := s.dialects[0]
+	d := g.listDialect(r.Header)
 	if live, ok := s.Upstreams[s.Config.Server.DefaultProvider]; ok {
 		ctx, cancel := context.WithTimeout(r.Context(), listTimeout)
 		defer cancel()
@@ -44,6 +47,16 @@ func (g *Gateway) models(w http.ResponseWriter, r *http.Request, s *snapshot) {
 		}
 	}
 	writeBody(w, d.AppendModels(nil, list))
+}
+
+// listDialect returns the dialect of a list of models: that of a client which shows its own, else the last.
+func (g *Gateway) listDialect(h http.Header) dialect.Inbound {
+	for _, d := range g.Dialects {
+		if d.ListsModelsFor(h) {
+			return d
+		}
+	}
+	return g.Dialects[len(g.Dialects)-1]
 }
 
 type routeEntry struct {

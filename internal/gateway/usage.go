@@ -35,13 +35,13 @@ type WindowUsage struct {
 	Available   bool      // the account would get requests that use the window now
 }
 
-// ClientUsage is an endpoint at which a client polls the usage of its own account, as it would at its provider (USE-2).
+// ClientUsage is an endpoint at which a client polls the usage of its own account, as it would at its provider (USE-2, GPT-10).
 type ClientUsage struct {
-	Path     string
+	Paths    []string
 	Accounts func() []AccountUsage // whose usage is shown as if they were one account
 	Windows  []string
-	// Append appends the response's body. A window that no account reports is not in the map.
-	Append func(dst []byte, windows map[string]WindowUsage) []byte
+	// Append appends the response's body. The header is that of the request. A window that no account reports is not in the map.
+	Append func(dst []byte, h http.Header, windows map[string]WindowUsage) []byte
 }
 
 // UsageEndpoint is what GET /usage shows (USE-1).
@@ -138,23 +138,23 @@ func summarizeWindow(name string, accounts []AccountUsage) windowSummary {
 	return s
 }
 
-// clientUsage serves clients on this machine, and others that have a token (USE-2).
-func (g *Gateway) clientUsage(w http.ResponseWriter, r *http.Request, s *snapshot) {
+// serve serves clients on this machine, and others that have a token (USE-2).
+func (u *ClientUsage) serve(g *Gateway, w http.ResponseWriter, r *http.Request, s *snapshot) {
 	if !g.fixed.Bind.Addr().IsLoopback() || wasForwarded(r.Header) {
 		if f := s.requireToken(r); f != nil {
 			g.refuse(w, r, f)
 			return
 		}
 	}
-	accounts := g.ClientUsage.Accounts()
+	accounts := u.Accounts()
 	shown := map[string]WindowUsage{}
-	for _, name := range g.ClientUsage.Windows {
+	for _, name := range u.Windows {
 		if window, ok := representative(name, accounts); ok {
 			shown[name] = window
 		}
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	writeBody(w, g.ClientUsage.Append(nil, shown))
+	writeBody(w, u.Append(nil, r.Header, shown))
 }
 
 // representative returns the usage of a window by the account that fills it first: the fullest of those that are used first.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net/http"
 	"testing"
 	"time"
 
@@ -69,15 +70,15 @@ func usageOf(t *testing.T, path string, pools map[string][]gateway.AccountUsage)
 			}
 			return list
 		}},
-		ClientUsage: &gateway.ClientUsage{
-			Path: "/api/oauth/usage", Windows: windowNames,
+		ClientUsages: []gateway.ClientUsage{{
+			Paths: []string{"/api/oauth/usage"}, Windows: windowNames,
 			Accounts: func() (all []gateway.AccountUsage) {
 				for _, accounts := range pools {
 					all = append(all, accounts...)
 				}
 				return all
 			},
-			Append: func(dst []byte, windows map[string]gateway.WindowUsage) []byte {
+			Append: func(dst []byte, _ http.Header, windows map[string]gateway.WindowUsage) []byte {
 				shown := map[string]float64{}
 				for name, w := range windows {
 					shown[name] = w.Utilization
@@ -88,7 +89,7 @@ func usageOf(t *testing.T, path string, pools map[string][]gateway.AccountUsage)
 				}
 				return append(dst, body...)
 			},
-		},
+		}},
 	})
 }
 

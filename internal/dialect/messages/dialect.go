@@ -98,6 +98,9 @@ type modelsJSON struct {
 	LastID  *string     `json:"last_id"`
 }
 
+// ListsModelsFor implements [dialect.Inbound].
+func (Dialect) ListsModelsFor(h http.Header) bool { return h[versionHeader] != nil }
+
 // ParseModels implements [dialect.Outbound].
 func (Dialect) ParseModels(body []byte) ([]dialect.Model, error) {
 	var list modelsJSON
