@@ -12,6 +12,7 @@ import (
 
 	"shunt/internal/dialect/messages"
 	"shunt/internal/sim/engine"
+	"shunt/internal/sim/render"
 )
 
 // maxBody is the largest request body in bytes.
@@ -26,7 +27,8 @@ type exchange struct {
 	r         *http.Request
 	body      []byte
 	prompt    prompt
-	malformed error // why prompt could not be read
+	malformed error          // why prompt could not be read
+	request   render.Request // of inference, once it has been checked
 
 	seq     int64  // of its record
 	id      string // the response's request-id

@@ -60,8 +60,8 @@ func (x *exchange) check(counting bool) bool {
 	case !x.p.serves(p.Model):
 		x.fail(failure{http.StatusNotFound, messages.TypeNotFound, "model: " + p.Model, ""})
 	default:
-		_, err := render.Messages{}.Read(x.body)
-		if err == nil {
+		var err error
+		if x.request, err = (render.Messages{}).Read(x.body); err == nil {
 			return true
 		}
 		x.invalid(err.Error())
@@ -138,7 +138,7 @@ func (x *exchange) servedHeaders() {
 
 // compose returns the response to the prompt: the next of the script, or one that depends on the seed and the prompt alone.
 func (x *exchange) compose() render.Reply {
-	request, _ := render.Messages{}.Read(x.body) // check has read it
+	request := x.request
 	r := engine.Rand(x.p.config.Seed, "response", request.Digest, request.Model)
 	words := x.p.config.Output.Pick(r)
 	reply := render.Reply{

@@ -1,4 +1,4 @@
-// Package sim implements a complete simulated provider and the simulated coding sessions that use it, for tests and for the
+// Package sim implements a complete simulated Claude provider and the simulated coding sessions that use it, for tests and for the
 // demo (CLI-3). The provider has accounts with quota windows that fill and reset, logins over an authorize page, OAuth tokens
 // that expire and rotate, streamed and plain responses, content codings, and every failure that the gateway must survive.
 //
@@ -6,6 +6,8 @@
 // [Session] is a coding session. A Provider's responses depend on its seed and the request alone, so they are the same in every
 // run, in whatever order requests arrive; only quota depends on that order. A Provider reads time for decisions from one
 // clock.Clock and works in a testing/synctest bubble (see [PipeListener]).
+//
+// The other simulated providers are in the packages below this one; what they share with it is in engine, render and script.
 //
 // The provider does not check that a client is genuine, has no prices, and does not write sensible prose: the text of a response
 // has a checksum and names its request (see [Response.Verify]).

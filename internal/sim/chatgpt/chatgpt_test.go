@@ -271,6 +271,7 @@ func TestFaults(t *testing.T) {
 			{chatgpt.FailedFirst("usage_limit_reached"), 200, []string{"response.created", "response.failed", "usage_limit_reached"}},
 			{chatgpt.ErrorFirst("slow_down"), 200, []string{"event: error", "slow_down"}},
 			{chatgpt.FailedAfter(6, "server_error"), 200, []string{"response.reasoning_summary_text.delta", "response.failed"}},
+			{chatgpt.Handshake(17), 200, []string{strings.Repeat("event: codex.note\ndata: {\"type\":\"codex.note\"}\n\n", 17) + "event: response.created", "response.completed"}},
 			{engine.Truncate(2), 200, []string{"response.in_progress"}},
 			{engine.SlowHeaders(time.Minute), 200, []string{"response.completed"}},
 			{engine.SlowFirstEvent(time.Minute), 200, []string{"response.completed"}},

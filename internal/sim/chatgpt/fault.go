@@ -82,6 +82,11 @@ func handshake() []engine.Event {
 	}
 }
 
+// Handshake responds as usual, with n more events codex.note at the beginning of a stream.
+func Handshake(n int) engine.Fault {
+	return engine.Preceded(n, engine.Named("codex.note", engine.Object{"type": "codex.note"}))
+}
+
 // FailedFirst is a 200 whose first event after the handshake is response.failed with the code.
 func FailedFirst(code string) engine.Fault {
 	return engine.Respond("failed first: "+code, func(x *engine.Exchange) { x.Events(append(handshake(), failedEvent(code))) })

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"shunt/internal/sim/engine"
@@ -141,7 +142,7 @@ func (x *exchange) grantTokens() {
 		GrantType    string `json:"grant_type"`
 		RefreshToken string `json:"refresh_token"`
 	}
-	if x.R.Header.Get("Content-Type") == "application/x-www-form-urlencoded" {
+	if strings.HasPrefix(x.R.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		x.redeem()
 		return
 	}

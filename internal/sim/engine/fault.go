@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ type Fault struct {
 	firstEvent time.Duration // between the headers of a stream and its first event
 	retryAfter *string       // overrides the header
 	encoding   string        // overrides the negotiated content coding
+	prefix     []byte        // sent before a stream's events
 	end        streamEnd
 	events     int    // sent whole before end
 	last       []byte // sent instead of the rest
@@ -89,6 +91,11 @@ func SlowReply(d time.Duration) Fault { return Fault{name: "slow reply", lateRep
 
 // SlowFirstEvent sends the headers of a stream as usual and its first event d later.
 func SlowFirstEvent(d time.Duration) Fault { return Fault{name: "slow first event", firstEvent: d} }
+
+// Preceded sends the event n times before those of a stream.
+func Preceded(n int, e Event) Fault {
+	return Fault{name: "preceded", prefix: bytes.Repeat(e.Raw, n)}
+}
 
 // Abort resets the connection of a stream inside the event after the first n. It does not affect plain responses.
 func Abort(n int) Fault { return Fault{name: "aborted", end: aborted, events: n} }

@@ -37,7 +37,7 @@ func (b *Base) Pieces(text string) []string {
 // Events sends a stream event by event. It charges what was sent, however the stream ends.
 func (x *Exchange) Events(events []Event) {
 	out, ok := x.openStream()
-	if !ok || !x.Wait(x.fault.firstEvent) {
+	if !ok || !x.Wait(x.fault.firstEvent) || out.Send(x.fault.prefix) != nil {
 		return
 	}
 	for i, e := range events {

@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"shunt/internal/sim/engine"
@@ -114,15 +115,7 @@ func (x *exchange) authenticate(gemini bool) bool {
 }
 
 func (x *exchange) serves(model string) bool {
-	if x.p.config.Models == nil {
-		return true
-	}
-	for _, m := range x.p.config.Models {
-		if m == model {
-			return true
-		}
-	}
-	return false
+	return x.p.config.Models == nil || slices.Contains(x.p.config.Models, model)
 }
 
 // infer serves the Responses and the Chat API.

@@ -99,7 +99,7 @@ func (p *Provider) ExpireTokens(account string) {
 func (x *exchange) form() (url.Values, bool) {
 	form, err := url.ParseQuery(string(x.Body))
 	switch {
-	case err != nil || x.R.Header.Get("Content-Type") != "application/x-www-form-urlencoded":
+	case err != nil || !strings.HasPrefix(x.R.Header.Get("Content-Type"), "application/x-www-form-urlencoded"):
 		x.oauthError("invalid_request")
 	case form.Get("client_id") != ClientID:
 		x.oauthError("invalid_client")

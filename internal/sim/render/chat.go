@@ -37,8 +37,13 @@ func (Chat) Read(body []byte) (r Request, err error) {
 	r.Model, r.Stream, r.WantsUsage, r.MaxTokens = m.Model, m.Stream, m.StreamOptions.IncludeUsage, max(m.MaxTokens, m.MaxCompletionTokens)
 	r.Reasoning = m.Effort != "" && m.Effort != "none"
 	r.Digest, r.Tokens = Digest(m.Messages, m.Tools), tokensOf(m.Messages, m.Tools)
-	if last := turns[len(turns)-1]; last.Role == "user" {
-		r.LastUser, _ = textIn(last.Content, "text")
+	for _, turn := range turns {
+		switch turn.Role {
+		case "user":
+			r.LastUser = textIn(turn.Content, "text")
+		case "assistant", "tool":
+			r.LastUser = ""
+		}
 	}
 	var tools []struct {
 		Function struct {

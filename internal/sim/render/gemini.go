@@ -141,7 +141,7 @@ func (r Reply) geminiFinish() string {
 
 func (r Reply) geminiCalls() (parts []engine.Object) {
 	for i, c := range r.Calls {
-		p := engine.Object{"functionCall": engine.Object{"name": c.Name, "args": json.RawMessage(input(c))}}
+		p := engine.Object{"functionCall": engine.Object{"name": c.Name, "args": object(c)}}
 		if i == 0 {
 			p["thoughtSignature"] = base64.StdEncoding.EncodeToString([]byte(sealPrefix + r.ID))
 		}

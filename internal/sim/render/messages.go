@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"shunt/internal/sim/engine"
 	"shunt/internal/sim/script"
@@ -38,14 +39,12 @@ func (Messages) Read(body []byte) (r Request, err error) {
 	r.Model, r.Stream, r.MaxTokens = m.Model, m.Stream, m.MaxTokens
 	r.Reasoning = m.Thinking.Type == "enabled" || m.Thinking.Type == "adaptive"
 	r.Digest, r.Tokens = Digest(m.Messages, m.System, m.Tools), tokensOf(m.Messages, m.System, m.Tools)
-	if last := turns[len(turns)-1]; last.Role == "user" {
-		r.LastUser, _ = textIn(last.Content, "text")
-		var blocks []messagesBlock
-		_ = json.Unmarshal(last.Content, &blocks) // a string has no blocks
-		for _, b := range blocks {
-			if b.Type == "tool_result" {
-				r.LastUser = ""
-			}
+	for _, turn := range turns {
+		switch {
+		case turn.Role == "user" && !hasResult(turn):
+			r.LastUser = textIn(turn.Content, "text")
+		case turn.Role != "system":
+			r.LastUser = ""
 		}
 	}
 	var tools []struct {
@@ -60,6 +59,12 @@ func (Messages) Read(body []byte) (r Request, err error) {
 		return r, err
 	}
 	return r, checkMessages(turns)
+}
+
+func hasResult(turn messagesTurn) bool {
+	var blocks []messagesBlock
+	_ = json.Unmarshal(turn.Content, &blocks) // a string has no blocks
+	return slices.ContainsFunc(blocks, func(b messagesBlock) bool { return b.Type == "tool_result" })
 }
 
 func (r Reply) messagesStop() string {
@@ -101,7 +106,7 @@ func (Messages) Body(r Reply) any {
 	}
 	for i, c := range r.Calls {
 		content = append(content, engine.Object{
-			"type": "tool_use", "id": r.callID("toolu_", i), "name": c.Name, "input": json.RawMessage(input(c)),
+			"type": "tool_use", "id": r.callID("toolu_", i), "name": c.Name, "input": object(c),
 		})
 	}
 	return r.message(content, r.messagesStop(), r.Usage)

@@ -1,11 +1,14 @@
 package render_test
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 
+	"shunt/internal/sim/engine"
 	"shunt/internal/sim/render"
+	"shunt/internal/sim/script"
 )
 
 var dialects = map[string]render.Dialect{
@@ -17,14 +20,16 @@ func TestRead(t *testing.T) {
 		"messages": `{"model":"m","stream":true,"max_tokens":9,"thinking":{"type":"enabled"},"tools":[{"name":"f"}],"messages":[
 			{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}}]},
 			{"role":"user","content":[{"type":"tool_result","tool_use_id":"c"}]},{"role":"assistant","content":"y"},
-			{"role":"user","content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}]}`,
+			{"role":"user","content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]},{"role":"system","content":"s"}]}`,
 		"responses": `{"model":"m","stream":true,"max_output_tokens":9,"reasoning":{},"tools":[{"type":"function","name":"f"}],"input":[
 			{"type":"reasoning","id":"rs_1","encrypted_content":"seal"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},
 			{"type":"function_call_output","call_id":"c","output":""},
-			{"role":"user","content":[{"type":"input_text","text":"one"},{"type":"input_text","text":"two"}]}]}`,
+			{"role":"user","content":[{"type":"input_text","text":"one"},{"type":"input_text","text":"two"}]},
+			{"role":"developer","content":"s"}]}`,
 		"chat": `{"model":"m","stream":true,"max_completion_tokens":9,"reasoning_effort":"high","tools":[{"type":"function","function":{"name":"f"}}],"messages":[
 			{"role":"assistant","tool_calls":[{"id":"c"},{"id":"d"}]},{"role":"tool","tool_call_id":"d"},{"role":"tool","tool_call_id":"c"},
-			{"role":"user","content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}]}`,
+			{"role":"user","content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]},
+			{"role":"system","content":"s"}]}`,
 		"gemini": `{"generationConfig":{"maxOutputTokens":9,"thinkingConfig":{"includeThoughts":true}},"tools":[{"functionDeclarations":[{"name":"f"}]}],
 			"contents":[{"role":"user","parts":[{"text":"one"},{"text":"two"}]}]}`,
 	} {
@@ -73,6 +78,21 @@ func TestRejected(t *testing.T) {
 	for name, d := range dialects {
 		if _, err := d.Read([]byte("{")); err == nil {
 			t.Errorf("%s accepts damaged JSON", name)
+		}
+	}
+}
+
+// An input that ends in the middle, as at the limit on tokens, is sent as it is where it is text, and as nothing elsewhere.
+func TestDamagedInput(t *testing.T) {
+	step := script.Calls(script.Call{Name: "f", Input: `{"x": "a`}).Stopping(script.AtMaximum)
+	for name, d := range dialects {
+		body, err := json.Marshal(d.Body(render.NewReply(engine.New(engine.Config{}), render.Request{Model: "m"}, step)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw := strings.Contains(string(body), `{\"x\": \"a`)
+		if want := name == "responses" || name == "chat"; raw != want {
+			t.Errorf("%s: got %s", name, body)
 		}
 	}
 }

@@ -149,29 +149,32 @@ func input(c script.Call) string {
 	return c.Input
 }
 
-// textIn returns the texts of a content that is a string or a list of parts, joined by line feeds. If not every part is of one of
-// the kinds, it reports false.
-func textIn(content json.RawMessage, kinds ...string) (string, bool) {
+// object returns a call's input for dialects in which it is part of a JSON value. A damaged input is empty there.
+func object(c script.Call) json.RawMessage {
+	if text := input(c); json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	return json.RawMessage("{}")
+}
+
+// textIn returns a content that is a string, or the texts of its parts of the kind, joined by line feeds.
+func textIn(content json.RawMessage, kind string) string {
 	var text string
 	if json.Unmarshal(content, &text) == nil {
-		return text, true
+		return text
 	}
 	var parts []struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	}
-	if json.Unmarshal(content, &parts) != nil {
-		return "", false
-	}
+	_ = json.Unmarshal(content, &parts) // anything else has no text
 	var texts []string
 	for _, p := range parts {
-		for _, kind := range kinds {
-			if p.Type == kind {
-				texts = append(texts, p.Text)
-			}
+		if p.Type == kind {
+			texts = append(texts, p.Text)
 		}
 	}
-	return strings.Join(texts, "\n"), true
+	return strings.Join(texts, "\n")
 }
 
 // deltas returns a paced event for each piece of the text.

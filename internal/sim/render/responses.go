@@ -42,18 +42,18 @@ func (Responses) Read(body []byte) (r Request, err error) {
 	r.Digest, r.Tokens = Digest(m.Input, m.Instructions, m.Tools), tokensOf(m.Input, m.Instructions, m.Tools)
 	r.LastUser = text
 	r.Tools = responsesTools(m.Tools, "")
-	for i, item := range items {
-		switch item.Type {
-		case "reasoning":
+	for _, item := range items {
+		switch {
+		case item.Type == "reasoning":
 			if item.Encrypted != "" {
 				r.Seals = append(r.Seals, item.Encrypted)
 			}
-		case "additional_tools":
+		case item.Type == "additional_tools":
 			r.Tools = append(r.Tools, responsesTools(item.Tools, "")...)
-		case "", "message":
-			if item.Role == "user" && i == len(items)-1 {
-				r.LastUser, _ = textIn(item.Content, "input_text")
-			}
+		case item.Role == "user":
+			r.LastUser = textIn(item.Content, "input_text")
+		case item.Role != "developer" && item.Role != "system":
+			r.LastUser = ""
 		}
 	}
 	if err := checkNames(r.Tools, openAIName); err != nil {
