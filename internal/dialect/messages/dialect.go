@@ -154,7 +154,7 @@ func (Dialect) FirstEvent(head []byte) (dialect.Opening, bool) {
 func (Dialect) ResponseModel(head []byte) (wire.Span, bool) { return modelOf(head) }
 
 // NewMeter implements [dialect.Passing].
-func (Dialect) NewMeter() dialect.Meter { return new(responseMeter) }
+func (Dialect) NewMeter() dialect.Meter { return newResponseMeter() }
 
 // NewStreamMeter implements [dialect.Passing].
 func (Dialect) NewStreamMeter() dialect.StreamMeter { return new(streamMeter) }
