@@ -1,15 +1,6 @@
 package messages
 
-import "shunt/internal/wire"
+import "shunt/internal/dialect"
 
 // LeadingModel implements [dialect.Inbound]. [Dialect.Scan] may still reject the whole body.
-func (Dialect) LeadingModel(head []byte) (model string, ok bool) {
-	members := wire.OpenObject(head)
-	for members.Next() {
-		if members.Is("model") {
-			model = members.Decoded()
-			return model, model != ""
-		}
-	}
-	return "", false
-}
+func (Dialect) LeadingModel(head []byte) (model string, ok bool) { return dialect.LeadingModel(head) }

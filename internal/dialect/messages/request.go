@@ -3,8 +3,6 @@ package messages
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"unicode/utf8"
 
 	"shunt/internal/dialect"
 	"shunt/internal/wire"
@@ -12,86 +10,29 @@ import (
 
 const maxToolModels = 4
 
-var (
-	errBodyNotObject = &dialect.RequestError{Message: "the request body must be a JSON object"}
-	errBodyTruncated = &dialect.RequestError{Message: "the request body ends inside its JSON object"}
-	errBodyMalformed = &dialect.RequestError{Message: "the request body is not well-formed JSON"}
-	errBodyTrailing  = &dialect.RequestError{Message: "the request body continues after its JSON object"}
-	errModelMissing  = &dialect.RequestError{Message: "model: this field is required at the top level of the request body"}
-	errModelTwice    = &dialect.RequestError{Message: "model: this field appears twice at the top level of the request body"}
-	errModelType     = &dialect.RequestError{Message: "model: must be a string"}
-	errModelEmpty    = &dialect.RequestError{Message: "model: must not be empty"}
-	errModelLong     = &dialect.RequestError{Message: "model: must not be longer than 256 bytes"}
-	errModelLiteral  = &dialect.RequestError{Message: "model: is not a well-formed JSON string"}
-)
-
-// Scan implements [dialect.Inbound] (RTE-2, WIRE-6, SES-1, SEL-4b). Below the top-level members and those of tools, it only
-// tracks strings and nesting; the upstream detects errors there. If a key occurs twice, the last one counts, but a second
-// model is an error: the gateway and the upstream might not use the same one.
+// Scan implements [dialect.Inbound] (RTE-2, WIRE-6, SES-1, SEL-4b).
 func (Dialect) Scan(body []byte) (dialect.Request, error) {
-	var req dialect.Request
 	var metadata wire.Span
-	members := wire.OpenObject(body)
-	for members.NextKey() {
-		if members.Is("tools") {
+	var models []string
+	members := dialect.ScanBody(body)
+	for members.Next() {
+		switch start := members.Value.Start; {
+		case members.Is("tools"):
 			var end int
-			req.ToolModels, end = toolModels(body, members.Value.Start)
-			members.SkipTo(end)
-			continue
-		}
-		if !members.Skip() {
-			break
-		}
-		switch {
-		case members.Is("model"):
-			if req.Model != "" {
-				return dialect.Request{}, errModelTwice
-			}
-			model, err := modelName(members.Raw())
-			if err != nil {
-				return dialect.Request{}, err
-			}
-			req.Model, req.ModelSpan = model, members.Value
-		case members.Is("stream"):
-			req.Stream = string(members.Raw()) == "true"
+			models, end = toolModels(body, start)
+			members.ReadTo(end)
 		case members.Is("metadata"):
-			metadata = members.Value
+			metadata = wire.Span{Start: start, End: wire.SkipValue(body, start)}
+			members.ReadTo(metadata.End)
 		}
 	}
-	switch {
-	case errors.Is(members.Err, wire.ErrNotObject):
-		return dialect.Request{}, errBodyNotObject
-	case errors.Is(members.Err, wire.ErrTruncated):
-		return dialect.Request{}, errBodyTruncated
-	case members.Err != nil:
-		return dialect.Request{}, errBodyMalformed
-	case wire.SkipSpace(body, members.End()) != len(body):
-		return dialect.Request{}, errBodyTrailing
-	case req.Model == "":
-		return dialect.Request{}, errModelMissing
+	req, err := members.Request()
+	if err != nil {
+		return dialect.Request{}, err
 	}
+	req.ToolModels = models
 	readUserID(&req, body, metadata)
 	return req, nil
-}
-
-// modelName decodes the value of a model.
-func modelName(raw []byte) (string, error) {
-	inside, ok := wire.InsideOf(raw)
-	if !ok {
-		return "", errModelType
-	}
-	if len(inside) == 0 {
-		return "", errModelEmpty
-	}
-	var buf [dialect.MaxModel + utf8.UTFMax]byte
-	name, ok := wire.Unescape(buf[:0], inside, dialect.MaxModel)
-	if !ok {
-		return "", errModelLiteral
-	}
-	if len(name) > dialect.MaxModel {
-		return "", errModelLong
-	}
-	return string(name), nil
 }
 
 // toolModels skips the value at i, as [wire.SkipValue] does, and collects the models of tools if it is an array of tools. Only a
@@ -107,7 +48,7 @@ func toolModels(src []byte, i int) (models []string, end int) {
 				break
 			}
 			if model != (wire.Span{}) && len(models) < maxToolModels {
-				if name, err := modelName(model.Of(src)); err == nil {
+				if name, err := dialect.ModelName(model.Of(src)); err == nil {
 					models = append(models, name)
 				}
 			}
