@@ -83,6 +83,11 @@ type Passing interface {
 	// nor an announcement (FO-11, FAM-7). If there is none, Start is that of the event that has not ended.
 	FirstEvent(head []byte) (o Opening, found bool)
 
+	// EventModels appends the string literals of the response's model, quotes included, in a complete event of a stream
+	// (RTE-3). NamesModelAgain reports whether any event after the first may have one.
+	EventModels(dst []wire.Span, e *wire.Event) []wire.Span
+	NamesModelAgain() bool
+
 	// ResponseModel finds the string literal of the model, quotes included, in the beginning of a response that is one JSON
 	// document (RTE-3).
 	ResponseModel(head []byte) (wire.Span, bool)
@@ -124,6 +129,7 @@ type Outbound interface {
 type Endpoint struct {
 	Path         string
 	CountsTokens bool // its requests count tokens and do nothing else (RTE-4)
+	Zstd         bool // its bodies may be compressed with zstd (GPT-10)
 }
 
 // Model is a model as an upstream or shunt lists it.
@@ -134,9 +140,8 @@ type Model struct {
 
 // Opening is the first event of a stream that shows whether the response fails.
 type Opening struct {
-	Start, End int       // its bytes in the head, including the blank line that ends it
-	Model      wire.Span // the string literal of the response's model, including the quotes; zero: none
-	Failure    *Error    // the failure that it reports, if the upstream failed before the response began (FO-11, FAM-7); else nil
+	Start, End int    // its bytes in the head, including the blank line that ends it
+	Failure    *Error // the failure that it reports, if the upstream failed before the response began (FO-11, FAM-7); else nil
 }
 
 // Meter counts the tokens of a response as its bytes pass (OBS-1). It never fails, holds a bounded number of bytes, and

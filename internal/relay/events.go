@@ -23,6 +23,7 @@ type events struct {
 	ended    bool
 	last     time.Time // of the upstream's last byte or shunt's last ping
 	boundary wire.Boundary
+	rename   *renamer // nil: the model is the client's
 	meter    dialect.StreamMeter
 	timer    *time.Timer
 }
@@ -30,6 +31,9 @@ type events struct {
 func relayEvents(out *output, r Response, o Options) Result {
 	out.flushEach, out.eventStream = true, true
 	s := &events{out: out, options: o, held: r.Status == http.StatusOK && (o.Hold || o.Model != ""), last: time.Now(), meter: o.Dialect.NewStreamMeter()}
+	if o.Model != "" {
+		s.rename = newRenamer(o.Dialect, o.Model)
+	}
 	pause := o.KeepAlive
 	if s.held {
 		pause = holdLimit
@@ -74,7 +78,7 @@ func (s *events) accept(p []byte, readErr error) (more bool) {
 	}
 	s.out.final = readErr == io.EOF
 	if !s.held {
-		s.out.send(p)
+		s.send(p)
 	} else if len(p) > 0 {
 		s.hold(p)
 	}
@@ -101,6 +105,9 @@ func (s *events) finish(readErr error) {
 		s.endIdle()
 	case s.held:
 		s.release(s.head)
+	}
+	if s.rename != nil {
+		s.out.send(s.rename.flush())
 	}
 	s.out.result.Idle = idle
 	s.out.result.Aborted = readErr != nil && readErr != io.EOF
@@ -154,7 +161,7 @@ func (s *events) pass(head []byte) {
 	if end.Write(blocks); !end.AtEnd() {
 		blocks = nil
 	}
-	s.out.send(blocks)
+	s.send(blocks)
 	s.head = append(s.head[:0], head[len(blocks):]...)
 }
 
@@ -169,15 +176,19 @@ func (s *events) release(head []byte) {
 	if !s.begun {
 		s.begin()
 	}
-	if s.options.Model == "" {
-		s.out.send(head)
+	s.send(head)
+}
+
+// send sends bytes of the upstream's, with the model restored.
+func (s *events) send(p []byte) {
+	if s.rename == nil {
+		s.out.send(p)
 		return
 	}
-	segments := [][]byte{head}
-	if first, found := s.options.Dialect.FirstEvent(head); found && first.Model != (wire.Span{}) {
-		segments, _ = wire.Splice(head, wire.Edit{Span: first.Model, With: wire.Quote(s.options.Model)})
+	s.out.send(s.rename.rename(p)...)
+	if s.rename.plain {
+		s.rename = nil
 	}
-	s.out.send(segments...)
 }
 
 // overdue begins the response although its first event has not arrived. From now on it cannot be a refusal, but the model has

@@ -145,6 +145,19 @@ func Spells(inside []byte, name string) bool {
 	return len(inside) == 0
 }
 
+// AppendQuotedBytes is [AppendQuoted] for bytes.
+func AppendQuotedBytes(dst, s []byte) []byte {
+	if isPlain(s) {
+		return append(append(append(dst, '"'), s...), '"')
+	}
+	dst = append(dst, '"')
+	for len(s) > 0 {
+		r, size := utf8.DecodeRune(s)
+		dst, s = appendRune(dst, r), s[size:]
+	}
+	return append(dst, '"')
+}
+
 // AppendQuoted appends s as a JSON string literal with as few escapes as JSON allows; ill-formed UTF-8 becomes U+FFFD.
 func AppendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
@@ -152,27 +165,30 @@ func AppendQuoted(dst []byte, s string) []byte {
 		return append(append(dst, s...), '"')
 	}
 	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			dst = append(dst, '\\', byte(r))
-		case r == '\n':
-			dst = append(dst, `\n`...)
-		case r == '\r':
-			dst = append(dst, `\r`...)
-		case r == '\t':
-			dst = append(dst, `\t`...)
-		case r < ' ':
-			dst = append(dst, `\u00`...)
-			dst = append(dst, hexDigits[r>>4], hexDigits[r&15])
-		default:
-			dst = utf8.AppendRune(dst, r)
-		}
+		dst = appendRune(dst, r)
 	}
 	return append(dst, '"')
 }
 
+func appendRune(dst []byte, r rune) []byte {
+	switch {
+	case r == '"' || r == '\\':
+		return append(dst, '\\', byte(r))
+	case r == '\n':
+		return append(dst, `\n`...)
+	case r == '\r':
+		return append(dst, `\r`...)
+	case r == '\t':
+		return append(dst, `\t`...)
+	case r < ' ':
+		dst = append(dst, `\u00`...)
+		return append(dst, hexDigits[r>>4], hexDigits[r&15])
+	}
+	return utf8.AppendRune(dst, r)
+}
+
 // isPlain reports whether s consists of ASCII characters that need no escape in a literal.
-func isPlain(s string) bool {
+func isPlain[S string | []byte](s S) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
 			return false

@@ -142,13 +142,22 @@ func (Dialect) FirstEvent(head []byte) (dialect.Opening, bool) {
 			e.Failure = &dialect.Error{Kind: kindOfError(t), Code: string(t), Message: message}
 		}
 	}
-	if first.DataSpan != (wire.Span{}) {
-		if span, ok := startModel(first.Data); ok {
-			e.Model = wire.Span{Start: first.DataSpan.Start + span.Start, End: first.DataSpan.Start + span.End}
-		}
-	}
 	return e, true
 }
+
+// EventModels implements [dialect.Passing].
+func (Dialect) EventModels(dst []wire.Span, e *wire.Event) []wire.Span {
+	if e.DataSpan == (wire.Span{}) {
+		return dst
+	}
+	if span, ok := startModel(e.Data); ok {
+		dst = append(dst, wire.Span{Start: e.DataSpan.Start + span.Start, End: e.DataSpan.Start + span.End})
+	}
+	return dst
+}
+
+// NamesModelAgain implements [dialect.Passing].
+func (Dialect) NamesModelAgain() bool { return false }
 
 // ResponseModel implements [dialect.Passing].
 func (Dialect) ResponseModel(head []byte) (wire.Span, bool) { return modelOf(head) }

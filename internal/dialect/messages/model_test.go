@@ -3,6 +3,8 @@ package messages_test
 import (
 	"strings"
 	"testing"
+
+	"shunt/internal/wire"
 )
 
 // RTE-3: the literal to restore in a JSON response is found as soon as it is complete.
@@ -42,8 +44,12 @@ func TestStartModel(t *testing.T) {
 		`{"message":{"model":"a"},"model":"after"`: `"a"`,
 	} {
 		stream := "event: message_start\ndata: " + data + "\n\n"
-		e, _ := api.FirstEvent([]byte(stream))
-		if got := stream[e.Model.Start:e.Model.End]; got != want {
+		e, _ := wire.NextEvent([]byte(stream), 0)
+		got := ""
+		for _, span := range api.EventModels(nil, &e) {
+			got += stream[span.Start:span.End]
+		}
+		if got != want {
 			t.Errorf("%s: %s, want %s", data, got, want)
 		}
 	}

@@ -31,8 +31,10 @@ func (Dialect) Name() string { return "responses" }
 // Endpoints implements [dialect.Inbound]: clients append to base URLs of several forms (INB-5).
 func (Dialect) Endpoints() []dialect.Endpoint {
 	return []dialect.Endpoint{
-		{Path: "/v1/responses", Zstd: true}, {Path: "/responses", Zstd: true},
-		{Path: "/backend-api/codex/responses", Zstd: true}, {Path: "/codex/responses", Zstd: true},
+		{Path: "/v1/responses", Zstd: true},
+		{Path: "/responses", Zstd: true},
+		{Path: "/backend-api/codex/responses", Zstd: true},
+		{Path: "/codex/responses", Zstd: true},
 	}
 }
 

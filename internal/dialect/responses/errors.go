@@ -30,6 +30,8 @@ const (
 	codeSlowDown         = "slow_down"
 	codeServerError      = "server_error"
 	codeOverflow         = "context_length_exceeded"
+	codeTooLarge         = "request_too_large"
+	codeTimeout          = "timeout"
 )
 
 // kinds are what the codes and types of errors mean.
@@ -37,6 +39,7 @@ var kinds = map[string]dialect.ErrorKind{
 	codeUsageLimit: dialect.QuotaExhausted, codeInsufficient: dialect.QuotaExhausted, codeUsageNotIncluded: dialect.QuotaExhausted,
 	codeRateLimit: dialect.RateLimit, "rate_limit_error": dialect.RateLimit, "too_many_requests": dialect.RateLimit,
 	codeOverloaded: dialect.Overloaded, codeSlowDown: dialect.Overloaded, codeServerError: dialect.ServerError,
+	codeTooLarge: dialect.TooLarge, codeTimeout: dialect.Timeout,
 	codeOverflow: dialect.ContextOverflow, "invalid_request_error": dialect.InvalidRequest,
 	"authentication_error": dialect.Authentication, "invalid_api_key": dialect.Authentication, "token_expired": dialect.Authentication,
 	"permission_error": dialect.Permission, "not_found_error": dialect.NotFound, "model_not_found": dialect.NotFound,
@@ -91,7 +94,11 @@ func codeOf(e *dialect.Error) string {
 		return codeRateLimit
 	case dialect.Overloaded:
 		return codeOverloaded
-	case dialect.ServerError, dialect.Timeout, dialect.UnknownError:
+	case dialect.TooLarge:
+		return codeTooLarge
+	case dialect.Timeout:
+		return codeTimeout
+	case dialect.ServerError, dialect.UnknownError:
 		return codeServerError
 	}
 	return e.Code

@@ -1,0 +1,182 @@
+package responses
+
+import (
+	"strings"
+
+	"shunt/internal/dialect"
+	"shunt/internal/wire"
+)
+
+// streamReader reads a response that is a stream of events.
+type streamReader struct {
+	reader
+	events wire.EventReader
+	items  int // of the output that have begun
+}
+
+// Read implements [dialect.ResponseReader].
+func (r *streamReader) Read(dst []dialect.Event, p []byte) []dialect.Event {
+	r.begin(dst)
+	r.events.Write(p, r.event)
+	return r.take()
+}
+
+// End implements [dialect.ResponseReader] (DIA-8).
+func (r *streamReader) End(dst []dialect.Event) []dialect.Event {
+	r.begin(dst)
+	if !r.finished {
+		r.fail(truncated(), true)
+	}
+	return r.take()
+}
+
+// event reads one event. Those that shunt does not know, and those that repeat what others said, are dropped (RSP-4).
+func (r *streamReader) event(name, data []byte) {
+	if r.finished {
+		return
+	}
+	kind := string(name)
+	if kind == "" || kind == "message" {
+		kind = typeOf(data)
+	}
+	switch kind {
+	case "response.created":
+		r.created(data)
+	case eventCompleted, eventIncomplete:
+		r.completed(data)
+	case eventFailed, eventError:
+		e, ok := failureIn(data)
+		if !ok {
+			e = dialect.Error{Kind: dialect.ServerError, Message: "the upstream reported an error without saying which"}
+		}
+		r.fail(&e, false)
+	default:
+		if strings.HasPrefix(kind, "response.") {
+			r.part(kind, data)
+		}
+	}
+}
+
+func (r *streamReader) created(data []byte) {
+	e := dialect.Event{Kind: dialect.Started}
+	if response, ok := wire.Member(data, "response"); ok && data[response.Start] == '{' {
+		if id, ok := wire.Member(response.Of(data), "id"); ok {
+			if inside, isText := wire.InsideOf(id.Of(response.Of(data))); isText {
+				e.ID = string(inside)
+			}
+		}
+	}
+	r.dst = append(r.dst, e)
+}
+
+// completed reads the last event. It repeats the output, which matters only if no other event had any of it.
+func (r *streamReader) completed(data []byte) {
+	response, ok := wire.Member(data, "response")
+	if !ok || data[response.Start] != '{' {
+		r.finish(nil)
+		return
+	}
+	object := response.Of(data)
+	if output, ok := wire.Member(object, "output"); ok && r.items == 0 {
+		index := 0
+		for item := range elements(output.Of(object)) {
+			r.item(index, item)
+			index++
+		}
+	}
+	r.finish(object)
+}
+
+// fields are the members of an event about a part.
+type fields struct {
+	place
+	piece            int    // summary_index or content_index
+	delta, whole     []byte // the insides of texts
+	item, annotation []byte
+}
+
+func fieldsOf(data []byte) (f fields) {
+	text := func(o *wire.Object) []byte {
+		inside, _ := o.Text()
+		return inside
+	}
+	members := wire.OpenObject(data)
+	for members.Next() {
+		switch {
+		case members.Is("output_index"):
+			f.output = number(members.Raw())
+		case members.Is("content_index"):
+			f.content = number(members.Raw())
+		case members.Is("summary_index"):
+			f.piece = number(members.Raw())
+		case members.Is("delta"):
+			f.delta = text(&members)
+		case members.Is("text"), members.Is("refusal"), members.Is("arguments"), members.Is("input"):
+			f.whole = text(&members)
+		case members.Is("item"):
+			f.item = members.Raw()
+		case members.Is("annotation"):
+			f.annotation = members.Raw()
+		}
+	}
+	return f
+}
+
+// part reads an event about an item of the output.
+func (r *streamReader) part(kind string, data []byte) {
+	f := fieldsOf(data)
+	item := place{output: f.output}
+	switch kind {
+	case "response.output_item.added":
+		r.items++
+		r.added(item, f.item)
+	case "response.output_item.done":
+		r.items++
+		r.item(f.output, f.item)
+	case "response.output_text.delta":
+		r.delta(r.start(f.place, dialect.TextPart, nil), f.delta)
+	case "response.output_text.done":
+		r.whole(f.place, dialect.TextPart, f.whole)
+	case "response.refusal.delta":
+		r.delta(r.start(f.place, dialect.RefusalPart, nil), f.delta)
+	case "response.refusal.done":
+		r.whole(f.place, dialect.RefusalPart, f.whole)
+	case "response.output_text.annotation.added":
+		if p := r.find(f.place); p != nil {
+			r.citation(p.part, f.annotation)
+		}
+	case "response.reasoning_summary_text.delta":
+		r.thought(r.start(item, dialect.ReasoningPart, nil), f.piece, f.delta)
+	case "response.reasoning_text.delta":
+		r.thought(r.start(item, dialect.ReasoningPart, nil), f.content, f.delta)
+	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
+		if p := r.find(item); p != nil {
+			r.delta(p, f.delta)
+		}
+	case "response.function_call_arguments.done", "response.custom_tool_call_input.done":
+		if p := r.find(item); p != nil && !p.wrote {
+			r.delta(p, f.whole)
+		}
+	}
+}
+
+// added starts the part of an item that begins with the item.
+func (r *streamReader) added(at place, item []byte) {
+	switch typeOf(item) {
+	case "function_call":
+		r.start(at, dialect.CallPart, r.callOf(item, false))
+	case "custom_tool_call":
+		r.start(at, dialect.CallPart, r.callOf(item, true))
+	}
+}
+
+// whole reads a piece of content that has ended, and may not have had deltas.
+func (r *streamReader) whole(at place, kind dialect.PartType, inside []byte) {
+	p := r.find(at)
+	if p == nil && len(inside) > 0 {
+		p = r.start(at, kind, nil)
+	}
+	if p != nil && !p.wrote {
+		r.delta(p, inside)
+	}
+}

@@ -1,0 +1,325 @@
+package responses
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"shunt/internal/dialect"
+)
+
+// requestJSON is a request as clients write it. What they may write in more than one form is raw.
+type requestJSON struct {
+	Model              string          `json:"model"`
+	Stream             bool            `json:"stream"`
+	Instructions       string          `json:"instructions"`
+	Input              json.RawMessage `json:"input"`
+	Tools              []toolJSON      `json:"tools"`
+	ToolChoice         json.RawMessage `json:"tool_choice"`
+	ParallelToolCalls  *bool           `json:"parallel_tool_calls"`
+	MaxOutputTokens    int             `json:"max_output_tokens"`
+	Temperature        *float64        `json:"temperature"`
+	TopP               *float64        `json:"top_p"`
+	PromptCacheKey     string          `json:"prompt_cache_key"`
+	PreviousResponseID string          `json:"previous_response_id"`
+	Conversation       json.RawMessage `json:"conversation"`
+	Prompt             json.RawMessage `json:"prompt"`
+	Background         bool            `json:"background"`
+	Reasoning          *struct {
+		Effort  string `json:"effort"`
+		Summary string `json:"summary"`
+	} `json:"reasoning"`
+	Include []string `json:"include"`
+	Text    *struct {
+		Format *formatJSON `json:"format"`
+	} `json:"text"`
+}
+
+type formatJSON struct {
+	Type        string          `json:"type"`
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Schema      json.RawMessage `json:"schema"`
+	Strict      *bool           `json:"strict"`
+}
+
+// itemJSON is any item of the input.
+type itemJSON struct {
+	Type             string          `json:"type"`
+	Role             string          `json:"role"`
+	Content          json.RawMessage `json:"content"`
+	ID               string          `json:"id"`
+	CallID           string          `json:"call_id"`
+	Name             string          `json:"name"`
+	Namespace        string          `json:"namespace"`
+	Arguments        string          `json:"arguments"`
+	Input            string          `json:"input"`
+	Output           json.RawMessage `json:"output"`
+	Summary          []textJSON      `json:"summary"`
+	EncryptedContent string          `json:"encrypted_content"`
+	Tools            []toolJSON      `json:"tools"`
+}
+
+type textJSON struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+// partJSON is any part of a message or of a result.
+type partJSON struct {
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	Refusal  string `json:"refusal"`
+	ImageURL string `json:"image_url"`
+	Detail   string `json:"detail"`
+	FileID   string `json:"file_id"`
+	FileData string `json:"file_data"`
+	FileURL  string `json:"file_url"`
+	Filename string `json:"filename"`
+}
+
+// reject returns an error about a member (DIA-5).
+func reject(member, format string, args ...any) error {
+	return &dialect.RequestError{Message: member + ": " + fmt.Sprintf(format, args...)}
+}
+
+// decode reads JSON and names the member that does not have the expected form.
+func decode(raw []byte, into any, member string) error {
+	err := json.Unmarshal(raw, into)
+	if err == nil {
+		return nil
+	}
+	if wrong, ok := err.(*json.UnmarshalTypeError); ok && wrong.Field != "" {
+		name := wrong.Field
+		if member != "" {
+			name = member + "." + name
+		}
+		return reject(name, "must not be a JSON %s", wrong.Value)
+	}
+	if member == "" {
+		return &dialect.RequestError{Message: "the request body is not well-formed JSON"}
+	}
+	return reject(member, "does not have the expected form")
+}
+
+// ReadTurn implements [dialect.Inbound] (INB-1).
+func (Dialect) ReadTurn(body []byte) (*dialect.Turn, error) {
+	var r requestJSON
+	if err := decode(body, &r, ""); err != nil {
+		return nil, err
+	}
+	switch {
+	case r.PreviousResponseID != "":
+		return nil, reject("previous_response_id", "shunt stores no responses: send the whole conversation in input")
+	case isSet(r.Conversation):
+		return nil, reject("conversation", "shunt stores no conversations: send the whole conversation in input")
+	case isSet(r.Prompt):
+		return nil, reject("prompt", "a stored prompt cannot be used with this model")
+	case r.Background:
+		return nil, reject("background", "shunt stores no responses: send the request without it")
+	}
+	t := &dialect.Turn{
+		Model: r.Model, Stream: r.Stream, MaxTokens: max(r.MaxOutputTokens, 0), Temperature: r.Temperature, TopP: r.TopP,
+		CacheKey: r.PromptCacheKey, OneCall: r.ParallelToolCalls != nil && !*r.ParallelToolCalls,
+	}
+	if r.Instructions != "" {
+		t.Instructions = append(t.Instructions, dialect.Text{Text: r.Instructions})
+	}
+	t.Tools = appendTools(t.Tools, r.Tools, "")
+	if err := readInput(t, r.Input); err != nil {
+		return nil, err
+	}
+	readChoice(t, r.ToolChoice)
+	if r.Reasoning != nil {
+		t.Effort = effortOf(r.Reasoning.Effort)
+		t.Effort.Show = t.Effort.On()
+	}
+	if r.Text != nil && r.Text.Format != nil {
+		switch f := r.Text.Format; f.Type {
+		case "json_schema":
+			t.Format = &dialect.Format{Name: f.Name, Description: f.Description, Schema: f.Schema, Strict: f.Strict != nil && *f.Strict}
+		case "json_object":
+			t.Format = &dialect.Format{}
+		}
+	}
+	return t, nil
+}
+
+func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+func effortOf(level string) dialect.Effort {
+	switch level {
+	case "":
+		return dialect.Effort{}
+	case "none":
+		return dialect.Effort{Thinking: dialect.ThinkingOff, Level: level}
+	}
+	return dialect.Effort{Thinking: dialect.ThinkingOn, Level: level}
+}
+
+// readInput reads a text or a list of items.
+func readInput(t *dialect.Turn, raw json.RawMessage) error {
+	var c dialect.Conversation
+	if len(raw) > 0 && raw[0] == '"' {
+		var text string
+		if err := decode(raw, &text, "input"); err != nil {
+			return err
+		}
+		c.Add(dialect.User, dialect.Text{Text: text})
+		t.Messages = c.Messages()
+		return nil
+	}
+	var items []json.RawMessage
+	if isSet(raw) {
+		if err := decode(raw, &items, "input"); err != nil {
+			return err
+		}
+	}
+	begun := false // a message of the user or the assistant has come: what follows is in the middle of the conversation
+	for i, raw := range items {
+		member := fmt.Sprintf("input[%d]", i)
+		var item itemJSON
+		if err := decode(raw, &item, member); err != nil {
+			return err
+		}
+		if err := readItem(t, &c, &item, member, &begun); err != nil {
+			return err
+		}
+	}
+	t.Messages = c.Messages()
+	return nil
+}
+
+func readItem(t *dialect.Turn, c *dialect.Conversation, item *itemJSON, member string, begun *bool) error {
+	name := dialect.ToolName{Namespace: item.Namespace, Name: item.Name}
+	switch item.Type {
+	case "", "message":
+		return readMessage(t, c, item, member, begun)
+	case "function_call":
+		c.Add(dialect.Assistant, &dialect.ToolCall{ID: item.CallID, Name: name, Arguments: orEmptyObject(item.Arguments)})
+	case "custom_tool_call":
+		c.Add(dialect.Assistant, &dialect.ToolCall{ID: item.CallID, Name: name, Arguments: item.Input, Custom: true})
+	case "function_call_output", "custom_tool_call_output":
+		parts, err := readContent(item.Output, member+".output")
+		if err != nil {
+			return err
+		}
+		c.Add(dialect.User, &dialect.ToolResult{CallID: item.CallID, Parts: parts, Custom: item.Type != "function_call_output"})
+	case "reasoning":
+		// What does not bear shunt's envelope is of no use to another provider (INB-1).
+		if r, ok := dialect.Open(item.EncryptedContent); ok {
+			texts := make([]string, len(item.Summary))
+			for i, s := range item.Summary {
+				texts[i] = s.Text
+			}
+			r.Text = strings.Join(texts, "\n\n")
+			c.Add(dialect.Assistant, r)
+		}
+	case "additional_tools":
+		t.Tools = appendTools(t.Tools, item.Tools, "")
+	case "web_search_call": // its findings are in the text that follows
+	case "item_reference":
+		return reject(member, "shunt stores no items: send the item itself")
+	default:
+		return reject(member, "an item of type %q cannot be sent to this model's provider", item.Type)
+	}
+	*begun = true
+	return nil
+}
+
+func orEmptyObject(arguments string) string {
+	if strings.TrimSpace(arguments) == "" {
+		return "{}"
+	}
+	return arguments
+}
+
+func readMessage(t *dialect.Turn, c *dialect.Conversation, item *itemJSON, member string, begun *bool) error {
+	parts, err := readContent(item.Content, member+".content")
+	if err != nil {
+		return err
+	}
+	role := dialect.User
+	switch item.Role {
+	case "assistant":
+		role = dialect.Assistant
+	case "system", "developer":
+		role = dialect.System
+	case "user":
+	default:
+		return reject(member+".role", "must be user, assistant, system or developer")
+	}
+	for _, part := range parts {
+		text, isText := part.(dialect.Text)
+		switch {
+		case role == dialect.System && !isText:
+			return reject(member+".content", "instructions consist of text only")
+		case role == dialect.System && !*begun:
+			if text.Text != "" {
+				t.Instructions = append(t.Instructions, text)
+			}
+		default:
+			c.Add(role, part)
+		}
+	}
+	*begun = *begun || role != dialect.System
+	return nil
+}
+
+// readContent reads a text or a list of parts.
+func readContent(raw json.RawMessage, member string) ([]dialect.Part, error) {
+	if !isSet(raw) {
+		return nil, nil
+	}
+	if raw[0] == '"' {
+		var text string
+		if err := decode(raw, &text, member); err != nil {
+			return nil, err
+		}
+		return []dialect.Part{dialect.Text{Text: text}}, nil
+	}
+	var list []partJSON
+	if err := decode(raw, &list, member); err != nil {
+		return nil, err
+	}
+	parts := make([]dialect.Part, 0, len(list))
+	for i := range list {
+		part, err := readPart(&list[i], fmt.Sprintf("%s[%d]", member, i))
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
+}
+
+func readPart(p *partJSON, member string) (dialect.Part, error) {
+	switch p.Type {
+	case "input_text", "output_text", "text", "summary_text":
+		return dialect.Text{Text: p.Text}, nil
+	case "refusal":
+		return dialect.Text{Text: p.Refusal, Refusal: true}, nil
+	case "input_image":
+		if p.ImageURL == "" {
+			return nil, reject(member, "an image by file id cannot be sent to this model's provider: send its data or its URL")
+		}
+		image := &dialect.Image{URL: p.ImageURL, Detail: p.Detail, Member: member}
+		if mediaType, data, ok := dialect.ParseDataURI(p.ImageURL); ok {
+			image.MediaType, image.Data, image.URL = mediaType, data, ""
+		}
+		return image, nil
+	case "input_file":
+		file := &dialect.File{Name: p.Filename, URL: p.FileURL, Member: member}
+		if p.FileData != "" {
+			mediaType, data, ok := dialect.ParseDataURI(p.FileData)
+			if !ok {
+				mediaType, data = "application/pdf", p.FileData
+			}
+			file.MediaType, file.Data = mediaType, data
+		} else if p.FileURL == "" {
+			return nil, reject(member, "a file by id cannot be sent to this model's provider: send its data or its URL")
+		}
+		return file, nil
+	}
+	return nil, reject(member, "a part of type %q cannot be sent to this model's provider", p.Type)
+}
