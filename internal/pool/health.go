@@ -42,6 +42,8 @@ const (
 	Rejected                   // out of quota, for every model
 	ScopeRejected              // out of quota for the models of one scope only
 	Throttled                  // a plain 429
+	NotIncluded                // the account's plan does not include the service
+	PaymentRequired            // a 402
 	Unauthorized               // a 401
 	Forbidden                  // a 403 that refuses the credential
 	Overloaded                 // a 529
@@ -55,7 +57,7 @@ const (
 // String returns the event's name in logs and snapshots; empty for None.
 func (e Event) String() string {
 	return [...]string{
-		"", "success", "rejected", "scope_rejected", "throttled", "unauthorized", "forbidden", "overloaded",
+		"", "success", "rejected", "scope_rejected", "throttled", "not_included", "payment_required", "unauthorized", "forbidden", "overloaded",
 		"server_error", "transport", "host_down", "unresolved", "login_needed",
 	}[e]
 }
@@ -89,6 +91,8 @@ type Outcome struct {
 	Scope  quota.Scope  // of the request
 	Signal quota.Signal // the quota headers of the response, for any status
 	Event  Event
+	// Named are the windows that a rejection is about; empty: those that Signal rejects.
+	Named quota.Set
 	// RejectedScope is the scope that is out of quota after a ScopeRejected.
 	RejectedScope quota.Scope
 	Cooldown      time.Duration // how long the event cools the account, clamped by the caller

@@ -43,7 +43,7 @@ func (p *Pool) modelsOf(ctx context.Context, c pool.Candidate, a *account.Accoun
 	if err != nil {
 		return nil, err
 	}
-	h := headerOf(appendFields(nil, client, Bearer(token), p.appendItems(nil, client)))
+	h := headerOf(appendFields(nil, client, Bearer(token), p.appendAccountOf(p.appendItems(nil, client), a)))
 	sent := p.clock.Now()
 	models, header, err := p.transport.models(ctx, p.family.Dialect, p.base, h)
 	if header != nil {
