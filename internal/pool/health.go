@@ -37,21 +37,21 @@ type Event uint8
 
 // The events. All but None and Success set a cooldown of that cause.
 const (
-	None          Event = iota // nothing beyond the headers' readings
-	Success                    // a 2xx
-	Rejected                   // out of quota, for every model
-	ScopeRejected              // out of quota for the models of one scope only
-	Throttled                  // a plain 429
-	NotIncluded                // the account's plan does not include the service
-	PaymentRequired            // a 402
-	Unauthorized               // a 401
-	Forbidden                  // a 403 that refuses the credential
-	Overloaded                 // a 529
-	ServerError                // any other 5xx
-	Transport                  // no response
-	HostDown                   // dial or TLS failure
-	Unresolved                 // no usable credential
-	LoginNeeded                // no usable credential until a person logs in
+	None            Event = iota // nothing beyond the headers' readings
+	Success                      // a 2xx
+	Rejected                     // out of quota, for every model
+	ScopeRejected                // out of quota for the models of one scope only
+	Throttled                    // a plain 429
+	NotIncluded                  // the account's plan does not include the service
+	PaymentRequired              // a 402
+	Unauthorized                 // a 401
+	Forbidden                    // a 403 that refuses the credential
+	Overloaded                   // a 529
+	ServerError                  // any other 5xx
+	Transport                    // no response
+	HostDown                     // dial or TLS failure
+	Unresolved                   // no usable credential
+	LoginNeeded                  // no usable credential until a person logs in
 )
 
 // String returns the event's name in logs and snapshots; empty for None.
