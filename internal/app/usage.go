@@ -70,7 +70,7 @@ func (a *App) clientUsageEndpoint() *gateway.ClientUsage {
 					u.Windows[i] = quota.WindowUsage{Utilization: shown.Utilization, Has: true, Reset: shown.Reset}
 				}
 			}
-			return f.Usage.Append(dst, u)
+			return f.Usage.Append(dst, nil, u)
 		},
 	}
 }

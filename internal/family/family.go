@@ -89,6 +89,11 @@ type Family struct {
 	Vendor oauth.Vendor
 	// Credentials is the format of the credentials files (ACC-1).
 	Credentials oauth.Format
+	// Answers are the requests of the provider's own program, besides inference, that shunt responds to by itself (GPT-10).
+	// Optional: none.
+	Answers []Answer
+	// ModelList is the list of models in the form of the provider's own program (GPT-10). Optional: it reads the dialect's.
+	ModelList *ModelList
 	// Program is the provider's own program, whose login can be copied (LOG-5). Optional: no login can be copied.
 	Program *Program
 }
@@ -146,15 +151,26 @@ type RouteEndpoint struct {
 	Header string // of requests, in canonical form, with the override of the account's route
 	// Parse reads the response's body.
 	Parse func(body []byte, a AccountInfo) (Route, error)
-	// Append appends the body of such a response that says: to the base URL. It is for clients of shunt, which has routes of its
-	// own. Optional: shunt has no such endpoint.
-	Append func(dst []byte, accountID string) []byte
 }
 
 // Route is where the requests of an account belong. The zero Route is the base URL.
 type Route struct {
 	Origin   string // replaces scheme, host and port of the base URL; empty: they stay
 	Override string // for [RouteEndpoint.Header]; empty: requests have no such header
+}
+
+// Answer is a request that shunt responds to without its provider, and with nothing that the request does not contain.
+type Answer struct {
+	Method  string
+	Paths   []string                               // where clients send it
+	Respond func(dst []byte, h http.Header) []byte // appends the response's body, which is JSON, given the request's header
+}
+
+// ModelList is where the provider lists models in the form of its own program.
+type ModelList struct {
+	Path        string   // below the provider's base URL
+	Query       string   // the parameter in a URL by whose presence the program asks for this form
+	ClientPaths []string // where clients ask for it, besides the path of the general list
 }
 
 // UsageEndpoint is an endpoint that reports the quota of the account whose token a GET request bears (QUO-21).
@@ -164,7 +180,8 @@ type UsageEndpoint struct {
 	Scope  string      // the scope that a login needs for it, for people; may be empty
 	// Parse reads the response's body (QUO-22).
 	Parse func(body []byte) (quota.Usage, error)
-	// Append appends the body of such a response, for clients that poll shunt as they would the provider (USE-2). Optional:
-	// shunt has no such endpoint.
-	Append func(dst []byte, u quota.Usage) []byte
+	// Append appends the body of such a response, for clients that poll shunt at ClientPaths as they would the provider (USE-2,
+	// GPT-10). The header is that of the request. Optional: shunt has no such endpoint.
+	Append      func(dst []byte, h http.Header, u quota.Usage) []byte
+	ClientPaths []string
 }

@@ -45,21 +45,21 @@ type stage struct {
 
 // seen is a request that the provider has received.
 type seen struct {
-	account, host string
-	header        http.Header
-	body          string
+	account, host, target string
+	header                http.Header
+	body                  string
 }
 
-const scriptedURL = "http://127.0.0.1:8002/backend-api"
+const stageURL = "http://127.0.0.1:8002/backend-api"
 
-// inScript runs a test of such a pool.
-func inScript(t *testing.T, test func(s *stage)) {
+// inStage runs a test of such a pool.
+func inStage(t *testing.T, test func(s *stage)) {
 	t.Helper()
 	simtest.Run(t, sim.Config{}, func(base *simtest.World) {
 		s := &stage{World: base, family: chatgpt.Family, replies: map[string][]http.HandlerFunc{}}
 		s.family.Credentials = family.CredentialsFile{Access: "access", Refresh: "refresh", Account: "account"}
 		s.routes = func(w http.ResponseWriter, r *http.Request) {
-			_, _ = w.Write(chatgpt.Family.Route.Append(nil, r.Header.Get("Chatgpt-Account-Id")))
+			_, _ = w.Write(chatgpt.Family.Answers[0].Respond(nil, r.Header))
 		}
 		for _, name := range []string{"a", "b", "c"} {
 			base.Put(name, []byte(`{"access": "token-`+name+`", "account": "id-`+name+`"}`))
@@ -80,7 +80,7 @@ func inScript(t *testing.T, test func(s *stage)) {
 		for i, a := range accounts[simtest.Pool] {
 			members[i] = pool.Account{Name: a.Name(), Key: a.Key(), Soft: quota.Soft(quota.DefaultHard)}
 		}
-		at, err := url.Parse(scriptedURL)
+		at, err := url.Parse(stageURL)
 		base.Must(err)
 		s.pool = upstream.NewPool(upstream.PoolOptions{
 			Name: simtest.Pool, Family: &s.family, Base: at, Accounts: accounts[simtest.Pool], Transport: s.transport, Log: log,
@@ -101,7 +101,7 @@ func (s *stage) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
-	s.seen = append(s.seen, seen{name, r.Host, r.Header, string(body)})
+	s.seen = append(s.seen, seen{name, r.Host, r.URL.RequestURI(), r.Header, string(body)})
 	reply := http.HandlerFunc(served)
 	if next := s.replies[name]; len(next) > 0 {
 		reply, s.replies[name] = next[0], next[1:]
@@ -159,6 +159,12 @@ const turn = `{"model":"gpt-5.5","input":[{"type":"reasoning","encrypted_content
 // recorded.
 func (s *stage) ask(session string, lines ...string) (*httptest.ResponseRecorder, *upstream.Failure, *observe.Record) {
 	s.Helper()
+	return s.send(s.pool, session, lines...)
+}
+
+// send is ask for any upstream.
+func (s *stage) send(to upstream.Upstream, session string, lines ...string) (*httptest.ResponseRecorder, *upstream.Failure, *observe.Record) {
+	s.Helper()
 	client := httptest.NewRequestWithContext(s.Context(), http.MethodPost, "/v1/responses", strings.NewReader(turn))
 	client.Header = http.Header{"Session-Id": {session}, "Authorization": {"Bearer the-clients-own"}, "Chatgpt-Account-Id": {"the-clients"}}
 	for _, line := range lines {
@@ -177,7 +183,7 @@ func (s *stage) ask(session string, lines ...string) (*httptest.ResponseRecorder
 		model = asked
 	}
 	w := httptest.NewRecorder()
-	outcome := upstream.ServeChain(w, r, []upstream.Link{{Name: simtest.Pool, Upstream: s.pool, Model: model}})
+	outcome := upstream.ServeChain(w, r, []upstream.Link{{Name: simtest.Pool, Upstream: to, Model: model}})
 	return w, outcome.Failure, r.Record
 }
 
@@ -252,7 +258,7 @@ func TestCodes(t *testing.T) {
 		{"stream: server error", streamed(created, failed("server_error")), true, 0, 30 * time.Second, pool.ServerError},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inScript(t, func(s *stage) {
+			inStage(t, func(s *stage) {
 				home := s.home("s")
 				s.script(home, c.reply)
 				before, began := s.count(), time.Now()
@@ -274,7 +280,7 @@ func TestCodes(t *testing.T) {
 
 // GPT-7: a plan without Codex is a condition until a request succeeds.
 func TestPlanWithoutTheService(t *testing.T) {
-	inScript(t, func(s *stage) {
+	inStage(t, func(s *stage) {
 		home := s.home("s")
 		s.script(home, respond(429, `{"error":{"type":"usage_not_included","message":"m"}}`))
 		s.ask("s")
@@ -305,7 +311,7 @@ func TestExhaustionForResponses(t *testing.T) {
 	limit := func(d string) http.HandlerFunc {
 		return respond(429, `{"error":{"type":"usage_limit_reached","message":"m","resets_in_seconds":`+d+`}}`)
 	}
-	inScript(t, func(s *stage) {
+	inStage(t, func(s *stage) {
 		s.script("a", limit("7200"))
 		s.script("b", limit("3600"))
 		s.script("c", limit("10800"))
@@ -314,13 +320,13 @@ func TestExhaustionForResponses(t *testing.T) {
 			t.Errorf("%d, %+v", w.Code, f)
 		}
 	})
-	inScript(t, func(s *stage) {
+	inStage(t, func(s *stage) {
 		s.script("", respond(500, `{"error":{"message":"m"}}`, "retry-after: 3000"))
 		if w, f, _ := s.ask("s"); f != nil || w.Code != 500 || w.Header().Get("Retry-After") != "60" {
 			t.Errorf("%d, %v, %+v", w.Code, w.Header(), f)
 		}
 	})
-	inScript(t, func(s *stage) {
+	inStage(t, func(s *stage) {
 		s.script("", respond(403, `{"error":{"code":"account_banned","message":"m"}}`))
 		if w, f, _ := s.ask("s"); f == nil || (responses.Dialect{}).Status(&dialect.Error{Kind: f.Kind, Status: f.Status}) != 400 || w.Body.Len() > 0 {
 			t.Errorf("%d, %+v", w.Code, f)
@@ -330,7 +336,7 @@ func TestExhaustionForResponses(t *testing.T) {
 
 // GPT-10, GPT-4b: the account's headers replace the client's.
 func TestAccountHeaders(t *testing.T) {
-	inScript(t, func(s *stage) {
+	inStage(t, func(s *stage) {
 		home := s.home("s")
 		s.ask("s", "x-openai-account-routing-override: us", "originator: codex_exec", "x-codex-turn-metadata: {}")
 		h := s.last().header
@@ -349,7 +355,7 @@ func TestAccountHeaders(t *testing.T) {
 // GPT-11: the state of a turn goes to the account that it came from, or to none.
 func TestTurnState(t *testing.T) {
 	const header = "X-Codex-Turn-State"
-	inScript(t, func(s *stage) {
+	inStage(t, func(s *stage) {
 		w, _, record := s.ask("s")
 		state := w.Header().Get(header)
 		if state != "turn of id-"+record.Account {
@@ -371,7 +377,7 @@ func TestTurnState(t *testing.T) {
 
 // GPT-11: the model in the header of a response is the one that the client requested.
 func TestModelHeader(t *testing.T) {
-	inScript(t, func(s *stage) {
+	inStage(t, func(s *stage) {
 		for asked, want := range map[string]string{"": "gpt-5.5", "gpt-6-codex": "gpt-5.5"} {
 			s.script("", respond(200, `{"model":"m"}`, "openai-model: "+asked), respond(200, `{"model":"m"}`, "openai-model: "+asked))
 			w, _, _ := s.ask("s", "x-test-model: "+asked)
@@ -385,7 +391,7 @@ func TestModelHeader(t *testing.T) {
 // GPT-10b: reasoning that an account rejects is cut, once.
 func TestForeignReasoning(t *testing.T) {
 	reject := respond(400, `{"error":{"code":"invalid_encrypted_content","message":"m"}}`)
-	inScript(t, func(s *stage) {
+	inStage(t, func(s *stage) {
 		home := s.home("s")
 		s.script(home, reject)
 		before := s.count()
@@ -408,7 +414,7 @@ func TestForeignReasoning(t *testing.T) {
 
 // GPT-6: the quota that an event in a stream reports is recorded.
 func TestQuotaEvent(t *testing.T) {
-	inScript(t, func(s *stage) {
+	inStage(t, func(s *stage) {
 		s.script("", streamed(
 			`{"type":"codex.rate_limits","rate_limits":{"primary":{"used_percent":40,"window_minutes":300,"reset_after_seconds":60}}}`,
 			`{"type":"response.created","response":{}}`, `{"type":"response.output_text.delta","delta":"x"}`, `{"type":"response.completed","response":{}}`,
@@ -448,7 +454,7 @@ func TestRoutes(t *testing.T) {
 		"another redirects": {routes: respond(307, ``, "location: http://127.0.0.1:8003/"), host: base, warned: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inScript(t, func(s *stage) {
+			inStage(t, func(s *stage) {
 				asked := 0
 				s.routes = func(w http.ResponseWriter, r *http.Request) {
 					asked++

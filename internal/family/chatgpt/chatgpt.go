@@ -23,19 +23,22 @@ var Family = family.Family{
 	Accepts:        dialect.Accepts{Efforts: []string{"low", "medium", "high", "xhigh"}, OmitMaxTokens: true, WebSearch: true}, // GPT-5
 	Translated:     []dialect.Field{{Name: "Originator", Value: "shunt"}},                                                      // FAM-5
 	AccountHeaders: accountHeaders,
-	Route:          &family.RouteEndpoint{Path: "wham/accounts/check", Header: "X-Openai-Account-Routing-Override", Parse: parseRoute, Append: appendRoute},
+	Route:          &family.RouteEndpoint{Path: "wham/accounts/check", Header: "X-Openai-Account-Routing-Override", Parse: parseRoute},
 	StickyHeader:   "X-Codex-Turn-State",
 	ModelHeader:    "Openai-Model",
 
 	Windows:    windows,
 	Quota:      readQuota,
 	QuotaEvent: readQuotaEvent,
-	Usage:      &family.UsageEndpoint{Path: "wham/usage", Parse: parseUsage, Append: appendUsage},
+	Usage:      &family.UsageEndpoint{Path: "wham/usage", Parse: parseUsage, Append: appendUsage, ClientPaths: usagePaths},
 
 	Rules:             family.Standard,
 	Statuses:          map[int]family.Class{http.StatusPaymentRequired: family.PaymentRequired},
 	Refine:            refine,
 	RefusesCredential: refusesCredential,
+
+	Answers:   answers,
+	ModelList: &family.ModelList{Path: "codex/models", Query: "client_version", ClientPaths: below("/models")},
 
 	Vendor:      vendor,
 	Credentials: credentials,
@@ -44,5 +47,5 @@ var Family = family.Family{
 
 // accountHeaders names the account, of those that the person of the token may use.
 func accountHeaders(dst []family.HeaderField, a family.AccountInfo) []family.HeaderField {
-	return append(dst, family.HeaderField{Name: "Chatgpt-Account-Id", Value: a.ID})
+	return append(dst, family.HeaderField{Name: accountID, Value: a.ID})
 }

@@ -141,11 +141,11 @@ func TestAppendUsage(t *testing.T) {
 	u.Windows[chatgpt.FiveHour] = quota.WindowUsage{Utilization: 0.999, Has: true, Reset: time.Unix(reset, 0)}
 	const want = `{"plan_type":"unknown","rate_limit":{"allowed":true,"limit_reached":false,` +
 		`"primary_window":{"used_percent":99,"limit_window_seconds":18000,"reset_at":1800000000},"secondary_window":null}}`
-	if got := string(chatgpt.Family.Usage.Append(nil, u)); got != want {
+	if got := string(chatgpt.Family.Usage.Append(nil, nil, u)); got != want {
 		t.Errorf("got %s", got)
 	}
 	u.Windows[chatgpt.SevenDay] = quota.WindowUsage{Utilization: 1e300, Has: true}
-	body := chatgpt.Family.Usage.Append(nil, u)
+	body := chatgpt.Family.Usage.Append(nil, nil, u)
 	got, err := chatgpt.Family.Usage.Parse(body)
 	if err != nil || got.Windows[chatgpt.SevenDay].Utilization < 1 || !strings.Contains(string(body), `"limit_reached":true`) {
 		t.Errorf("%v, %+v from %s", err, got, body)
@@ -174,7 +174,7 @@ func FuzzUsage(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := chatgpt.Family.Usage.Parse(chatgpt.Family.Usage.Append(nil, u))
+		again, err := chatgpt.Family.Usage.Parse(chatgpt.Family.Usage.Append(nil, nil, u))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,12 +46,3 @@ func parseRoute(body []byte, a family.AccountInfo) (family.Route, error) {
 	}
 	return family.Route{}, errors.New("the response does not list the account")
 }
-
-// appendRoute writes the response about an account of a client of shunt, whose requests belong to shunt (GPT-10).
-func appendRoute(dst []byte, accountID string) []byte {
-	body, err := json.Marshal(accountsJSON{[]accountJSON{{ID: accountID, Origin: noConstraint, Override: noConstraint}}})
-	if err != nil {
-		panic(err) // strings only
-	}
-	return append(dst, body...)
-}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"net/http"
 	"time"
 
 	"shunt/internal/quota"
@@ -52,7 +53,7 @@ type windowJSON struct {
 }
 
 // appendUsage writes what [parseUsage] reads (USE-2). A pool has no plan, and Codex knows "unknown".
-func appendUsage(dst []byte, u quota.Usage) []byte {
+func appendUsage(dst []byte, _ http.Header, u quota.Usage) []byte {
 	response := usageJSON{Plan: "unknown", Limit: limitJSON{
 		Primary: windowOfUsage(&u, FiveHour), Secondary: windowOfUsage(&u, SevenDay),
 	}}

@@ -28,11 +28,12 @@ var Family = family.Family{
 	ScopeOf: scopeOf,
 	Quota:   quotaHeaders.Reader(windows),
 	Usage: &family.UsageEndpoint{
-		Path:   "api/oauth/usage",
-		Header: http.Header{"Anthropic-Beta": {oauthBeta}, "Anthropic-Version": {"2023-06-01"}},
-		Scope:  "user:profile",
-		Parse:  parseUsage,
-		Append: appendUsage,
+		Path:        "api/oauth/usage",
+		Header:      http.Header{"Anthropic-Beta": {oauthBeta}, "Anthropic-Version": {"2023-06-01"}},
+		Scope:       "user:profile",
+		Parse:       parseUsage,
+		ClientPaths: []string{"/api/oauth/usage"},
+		Append:      appendUsage,
 	},
 
 	Rules:             family.Standard,

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -119,7 +120,7 @@ type scopeJSON struct {
 }
 
 // appendUsage writes what [parseUsage] reads (USE-2).
-func appendUsage(dst []byte, u quota.Usage) []byte {
+func appendUsage(dst []byte, _ http.Header, u quota.Usage) []byte {
 	response := usageJSON{FiveHour: windowOfUsage(&u.Windows[FiveHour]), SevenDay: windowOfUsage(&u.Windows[SevenDay])}
 	if w := windowOfUsage(&u.Windows[Fable]); w != nil {
 		limit := limitJSON{Kind: scopedLimit, Percent: w.Utilization, ResetsAt: w.ResetsAt}

@@ -240,7 +240,7 @@ func TestAppendUsage(t *testing.T) {
 		},
 		`{"five_hour":{"utilization":100000000,"resets_at":"2026-01-02T13:00:00Z"}}`: {Windows: [quota.MaxWindows]quota.WindowUsage{window(1e308)}},
 	} {
-		body := claude.Family.Usage.Append(nil, u)
+		body := claude.Family.Usage.Append(nil, nil, u)
 		if string(body) != want {
 			t.Errorf("got  %s\nwant %s", body, want)
 		}
