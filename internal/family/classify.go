@@ -30,7 +30,7 @@ type Response struct {
 	Quota  quota.Signal  // what the header reports
 	Scope  quota.Scope   // of the request
 	Now    time.Time     // when the response was received
-	Body   func() []byte // returns the beginning of the body as text; called only if the class depends on it
+	Body   func() []byte // returns the beginning of the body as text; called only if the class depends on it. nil: it has no text
 
 	// Failure is the error that a stream of status 200 begins with (FO-11, FAM-7); nil: it does not begin with one.
 	Failure *dialect.Error
@@ -65,6 +65,11 @@ func (f *Family) Classify(r Response) Verdict {
 	if class == Success {
 		return Verdict{Class: class}
 	}
+	return f.classifyBody(r, class)
+}
+
+// classifyBody returns what a response means that has a class by its status, and is not a success.
+func (f *Family) classifyBody(r Response, class Class) Verdict {
 	if isFrontProxy(r.Header) && (r.Status == http.StatusForbidden || r.Status >= 500) && isPage(r.Text()) {
 		return Verdict{Class: Challenged}
 	}

@@ -106,7 +106,9 @@ func (x *exchange) sendOnce(a *attempt) reply {
 	}
 	facts := family.Response{
 		Status: response.Status, Header: response.Header, Quota: signal, Scope: cmp.Or(x.scope, x.toolScope), Now: x.clock.Now(),
-		Body: func() []byte { return decoded(response.Header, peek(response)) },
+	}
+	if response.Status >= http.StatusMultipleChoices {
+		facts.Body = func() []byte { return decoded(response.Header, peek(response)) }
 	}
 	verdict := x.family.Classify(facts)
 	class := verdict.Class
@@ -124,6 +126,7 @@ func (x *exchange) sendOnce(a *attempt) reply {
 
 // relay sends a response to the client unless it is a stream that begins with a refusal (FO-11).
 func (x *exchange) relay(a *attempt, facts family.Response, response *http1.Response) reply {
+	success := facts.Status < http.StatusMultipleChoices
 	body := relay.Response{Status: response.Status, Header: response.Header, Body: response.Body, Length: response.Length}
 	result := relay.Relay(x.w, body, relay.Options{
 		Dialect:   x.r.Dialect,
@@ -134,7 +137,7 @@ func (x *exchange) relay(a *attempt, facts family.Response, response *http1.Resp
 		Tap:       x.tap(a),
 		Commit: func(h http.Header) {
 			x.writeHeader(h, response.Header, a)
-			if facts.Status < http.StatusMultipleChoices {
+			if success {
 				x.succeed(a)
 			} else {
 				x.selection.Release() // RMP-3
