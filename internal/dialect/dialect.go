@@ -58,8 +58,8 @@ type Inbound interface {
 	// QuotaExhausted, rather than the upstream's own rejection (GPT-12, FO-8c).
 	RendersExhaustion() bool
 
-	// RetryAfter returns how long a client may be told to wait after an error of a kind, given how long it would have to; 0: it
-	// is told nothing (GPT-12).
+	// RetryAfter returns the retry-after that a client of the dialect gets with an error of a kind if it would have to wait that
+	// long; 0: none (GPT-12). It is never longer.
 	RetryAfter(kind ErrorKind, wait time.Duration) time.Duration
 
 	// AppendErrorEvent appends the event that ends a stream of the upstream's with an error.

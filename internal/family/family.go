@@ -73,7 +73,7 @@ type Family struct {
 	// Statuses are the classes of statuses that mean something else than in other families. Optional: none.
 	Statuses map[int]Class
 	// Refine returns what a response that is not a success means, if the family knows better than the code that all families
-	// share; otherwise ok is false. It is also asked about the failure of a stream. Optional: it never does.
+	// share; otherwise ok is false. It also judges the failure of a stream. Optional: it never does.
 	Refine func(r *Response) (_ Verdict, ok bool)
 	// DelaysInBody is set if the bodies of 429s and 503s, rather than their header, say when the provider serves again (GEM-2).
 	DelaysInBody bool
@@ -89,9 +89,9 @@ type Family struct {
 	Vendor oauth.Vendor
 	// Credentials is the format of the credentials files (ACC-1).
 	Credentials oauth.Format
-	// Answers are the requests of the provider's own program, besides inference, that shunt responds to by itself (GPT-10).
+	// Fixed are the endpoints for the provider's own program, besides inference, at which shunt responds by itself (GPT-10).
 	// Optional: none.
-	Answers []Answer
+	Fixed []FixedEndpoint
 	// ModelList is the list of models in the form of the provider's own program (GPT-10). Optional: it reads the dialect's.
 	ModelList *ModelList
 	// Program is the provider's own program, whose login can be copied (LOG-5). Optional: no login can be copied.
@@ -159,18 +159,18 @@ type Route struct {
 	Override string // for [RouteEndpoint.Header]; empty: requests have no such header
 }
 
-// Answer is a request that shunt responds to without its provider, and with nothing that the request does not contain.
-type Answer struct {
+// FixedEndpoint is an endpoint at which shunt responds without its provider, and with nothing that the request does not contain.
+type FixedEndpoint struct {
 	Method  string
-	Paths   []string                               // where clients send it
+	Paths   []string                               // where clients send the request
 	Respond func(dst []byte, h http.Header) []byte // appends the response's body, which is JSON, given the request's header
 }
 
 // ModelList is where the provider lists models in the form of its own program.
 type ModelList struct {
 	Path        string   // below the provider's base URL
-	Query       string   // the parameter in a URL by whose presence the program asks for this form
-	ClientPaths []string // where clients ask for it, besides the path of the general list
+	Query       string   // the parameter in a URL whose presence requests this form
+	ClientPaths []string // where clients request it, besides the path of the general list
 }
 
 // UsageEndpoint is an endpoint that reports the quota of the account whose token a GET request bears (QUO-21).

@@ -11,19 +11,19 @@ import (
 	"shunt/internal/wire"
 )
 
-// limitRetryAfter shortens the retry-after of a response to what a client may be told (GPT-12).
+// limitRetryAfter shortens the retry-after of a response to what its client bears (GPT-12).
 func limitRetryAfter(h http.Header, client dialect.Inbound) {
 	if h["Retry-After"] == nil {
 		return
 	}
 	wait, ok := wire.RetryAfter(h, time.Now())
-	told := client.RetryAfter(dialect.RateLimit, wait)
+	sent := client.RetryAfter(dialect.RateLimit, wait)
 	switch {
-	case !ok || told == wait:
-	case told <= 0:
+	case !ok || sent == wait:
+	case sent <= 0:
 		delete(h, "Retry-After")
 	default:
-		h["Retry-After"] = []string{seconds(told)}
+		h["Retry-After"] = []string{seconds(sent)}
 	}
 }
 

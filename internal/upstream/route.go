@@ -79,8 +79,8 @@ func (d destination) appendOverride(dst []field, f *family.Family) []field {
 	return append(dst, field{f.Route.Header, d.override})
 }
 
-// routeOf returns where the requests of an account go (GPT-4b). It asks the provider on the account's first use, for which it
-// waits at most [routeWait], and daily, for which it does not wait.
+// routeOf returns where the requests of an account go (GPT-4b). It requests that on the account's first use, for which it waits
+// at most [routeWait], and daily, for which it does not wait.
 func (p *Pool) routeOf(ctx context.Context, a *account.Account, token secret.String) destination {
 	if p.family.Route == nil {
 		return destination{endpoint: &p.endpoint}

@@ -59,7 +59,7 @@ func inStage(t *testing.T, test func(s *stage)) {
 		s := &stage{World: base, family: chatgpt.Family, replies: map[string][]http.HandlerFunc{}}
 		s.family.Credentials = family.CredentialsFile{Access: "access", Refresh: "refresh", Account: "account"}
 		s.routes = func(w http.ResponseWriter, r *http.Request) {
-			_, _ = w.Write(chatgpt.Family.Answers[0].Respond(nil, r.Header))
+			_, _ = w.Write(chatgpt.Family.Fixed[0].Respond(nil, r.Header))
 		}
 		for _, name := range []string{"a", "b", "c"} {
 			base.Put(name, []byte(`{"access": "token-`+name+`", "account": "id-`+name+`"}`))
@@ -155,14 +155,14 @@ func (s *stage) script(name string, replies ...http.HandlerFunc) {
 
 const turn = `{"model":"gpt-5.5","input":[{"type":"reasoning","encrypted_content":"sealed"},{"type":"message","role":"user","content":"hi"}]}`
 
-// ask sends a request of a session with lines of a header, and returns the response, the account that served it, and what was
+// request sends a request of a session with lines of a header, and returns the response, the account that served it, and what was
 // recorded.
-func (s *stage) ask(session string, lines ...string) (*httptest.ResponseRecorder, *upstream.Failure, *observe.Record) {
+func (s *stage) request(session string, lines ...string) (*httptest.ResponseRecorder, *upstream.Failure, *observe.Record) {
 	s.Helper()
 	return s.send(s.pool, session, lines...)
 }
 
-// send is ask for any upstream.
+// send is request for any upstream.
 func (s *stage) send(to upstream.Upstream, session string, lines ...string) (*httptest.ResponseRecorder, *upstream.Failure, *observe.Record) {
 	s.Helper()
 	client := httptest.NewRequestWithContext(s.Context(), http.MethodPost, "/v1/responses", strings.NewReader(turn))
@@ -179,8 +179,8 @@ func (s *stage) send(to upstream.Upstream, session string, lines ...string) (*ht
 	s.Must(err)
 	r.Identify()
 	model := r.Scan.Model
-	if asked := client.Header.Get("X-Test-Model"); asked != "" {
-		model = asked
+	if used := client.Header.Get("X-Test-Model"); used != "" {
+		model = used
 	}
 	w := httptest.NewRecorder()
 	outcome := upstream.ServeChain(w, r, []upstream.Link{{Name: simtest.Pool, Upstream: to, Model: model}})
@@ -190,7 +190,7 @@ func (s *stage) send(to upstream.Upstream, session string, lines ...string) (*ht
 // home sends a first request of a session, and returns the account that served it.
 func (s *stage) home(session string) string {
 	s.Helper()
-	w, failure, record := s.ask(session)
+	w, failure, record := s.request(session)
 	if w.Code != http.StatusOK || failure != nil {
 		s.Fatalf("status %d, %+v: %s", w.Code, failure, w.Body)
 	}
@@ -262,7 +262,7 @@ func TestCodes(t *testing.T) {
 				home := s.home("s")
 				s.script(home, c.reply)
 				before, began := s.count(), time.Now()
-				w, failed, record := s.ask("s")
+				w, failed, record := s.request("s")
 				seen := s.accountsSeen(before)
 				if c.moves && (w.Code != 200 || record.Account == home || len(seen) != 2) || !c.moves && w.Code != c.status {
 					t.Errorf("status %d by %q of %v, %+v: %s", w.Code, record.Account, seen, failed, w.Body)
@@ -283,7 +283,7 @@ func TestPlanWithoutTheService(t *testing.T) {
 	inStage(t, func(s *stage) {
 		home := s.home("s")
 		s.script(home, respond(429, `{"error":{"type":"usage_not_included","message":"m"}}`))
-		s.ask("s")
+		s.request("s")
 		if got := s.health.List(); len(got) != 1 || !strings.HasSuffix(got[0].Name, home+" cannot serve") || got[0].Detail != "this plan has no Codex" {
 			t.Errorf("conditions %+v", got)
 		}
@@ -315,20 +315,20 @@ func TestExhaustionForResponses(t *testing.T) {
 		s.script("a", limit("7200"))
 		s.script("b", limit("3600"))
 		s.script("c", limit("10800"))
-		w, f, _ := s.ask("s")
+		w, f, _ := s.request("s")
 		if f == nil || f.Status != 429 || w.Body.Len() > 0 || !f.Resets.Equal(time.Now().Add(time.Hour)) || !strings.Contains(f.Message, "back in 1 h") {
 			t.Errorf("%d, %+v", w.Code, f)
 		}
 	})
 	inStage(t, func(s *stage) {
 		s.script("", respond(500, `{"error":{"message":"m"}}`, "retry-after: 3000"))
-		if w, f, _ := s.ask("s"); f != nil || w.Code != 500 || w.Header().Get("Retry-After") != "60" {
+		if w, f, _ := s.request("s"); f != nil || w.Code != 500 || w.Header().Get("Retry-After") != "60" {
 			t.Errorf("%d, %v, %+v", w.Code, w.Header(), f)
 		}
 	})
 	inStage(t, func(s *stage) {
 		s.script("", respond(403, `{"error":{"code":"account_banned","message":"m"}}`))
-		if w, f, _ := s.ask("s"); f == nil || (responses.Dialect{}).Status(&dialect.Error{Kind: f.Kind, Status: f.Status}) != 400 || w.Body.Len() > 0 {
+		if w, f, _ := s.request("s"); f == nil || (responses.Dialect{}).Status(&dialect.Error{Kind: f.Kind, Status: f.Status}) != 400 || w.Body.Len() > 0 {
 			t.Errorf("%d, %+v", w.Code, f)
 		}
 	})
@@ -338,7 +338,7 @@ func TestExhaustionForResponses(t *testing.T) {
 func TestAccountHeaders(t *testing.T) {
 	inStage(t, func(s *stage) {
 		home := s.home("s")
-		s.ask("s", "x-openai-account-routing-override: us", "originator: codex_exec", "x-codex-turn-metadata: {}")
+		s.request("s", "x-openai-account-routing-override: us", "originator: codex_exec", "x-codex-turn-metadata: {}")
 		h := s.last().header
 		want := map[string]string{
 			"Chatgpt-Account-Id": "id-" + home, "X-Openai-Account-Routing-Override": "", "Authorization": "Bearer token-" + home,
@@ -356,20 +356,20 @@ func TestAccountHeaders(t *testing.T) {
 func TestTurnState(t *testing.T) {
 	const header = "X-Codex-Turn-State"
 	inStage(t, func(s *stage) {
-		w, _, record := s.ask("s")
+		w, _, record := s.request("s")
 		state := w.Header().Get(header)
 		if state != "turn of id-"+record.Account {
 			t.Fatalf("state %q", state)
 		}
-		if _, _, again := s.ask("s", header+": "+state); s.last().header.Get(header) != state || again.Dropped.State != 0 {
+		if _, _, again := s.request("s", header+": "+state); s.last().header.Get(header) != state || again.Dropped.State != 0 {
 			t.Errorf("its own account got %v, dropped %+v", s.last().header[header], again.Dropped)
 		}
 		s.script(record.Account, respond(500, ``))
-		_, _, moved := s.ask("s", header+": "+state)
+		_, _, moved := s.request("s", header+": "+state)
 		if got := s.last(); got.account == record.Account || got.header[header] != nil || moved.Dropped.State != 1 {
 			t.Errorf("another account got %v, dropped %+v", got.header[header], moved.Dropped)
 		}
-		if s.ask("s", header+": unknown"); s.last().header.Get(header) != "unknown" {
+		if s.request("s", header+": unknown"); s.last().header.Get(header) != "unknown" {
 			t.Errorf("an unknown state became %v", s.last().header[header])
 		}
 	})
@@ -378,11 +378,11 @@ func TestTurnState(t *testing.T) {
 // GPT-11: the model in the header of a response is the one that the client requested.
 func TestModelHeader(t *testing.T) {
 	inStage(t, func(s *stage) {
-		for asked, want := range map[string]string{"": "gpt-5.5", "gpt-6-codex": "gpt-5.5"} {
-			s.script("", respond(200, `{"model":"m"}`, "openai-model: "+asked), respond(200, `{"model":"m"}`, "openai-model: "+asked))
-			w, _, _ := s.ask("s", "x-test-model: "+asked)
-			if got := w.Header().Get("Openai-Model"); got != want && asked != "" || asked == "" && got != "" {
-				t.Errorf("%q became %q", asked, got)
+		for used, want := range map[string]string{"": "gpt-5.5", "gpt-6-codex": "gpt-5.5"} {
+			s.script("", respond(200, `{"model":"m"}`, "openai-model: "+used), respond(200, `{"model":"m"}`, "openai-model: "+used))
+			w, _, _ := s.request("s", "x-test-model: "+used)
+			if got := w.Header().Get("Openai-Model"); got != want && used != "" || used == "" && got != "" {
+				t.Errorf("%q became %q", used, got)
 			}
 		}
 	})
@@ -395,7 +395,7 @@ func TestForeignReasoning(t *testing.T) {
 		home := s.home("s")
 		s.script(home, reject)
 		before := s.count()
-		w, _, record := s.ask("s")
+		w, _, record := s.request("s")
 		if got := s.accountsSeen(before); w.Code != 200 || !slices.Equal(got, []string{home, home}) {
 			t.Errorf("%d by %v", w.Code, got)
 		}
@@ -403,7 +403,7 @@ func TestForeignReasoning(t *testing.T) {
 			t.Errorf("sent %s, dropped %+v", s.last().body, record.Dropped)
 		}
 		s.script(home, reject, reject)
-		if w, _, record := s.ask("s"); w.Code != 400 || record.Account != home {
+		if w, _, record := s.request("s"); w.Code != 400 || record.Account != home {
 			t.Errorf("a second rejection: %d by %q", w.Code, record.Account)
 		}
 		if state := s.state(home); state.Cooldown != 0 {
@@ -419,7 +419,7 @@ func TestQuotaEvent(t *testing.T) {
 			`{"type":"codex.rate_limits","rate_limits":{"primary":{"used_percent":40,"window_minutes":300,"reset_after_seconds":60}}}`,
 			`{"type":"response.created","response":{}}`, `{"type":"response.output_text.delta","delta":"x"}`, `{"type":"response.completed","response":{}}`,
 		))
-		_, _, record := s.ask("s")
+		_, _, record := s.request("s")
 		state := s.state(record.Account)
 		if used, known := state.Quota.Utilization(chatgpt.FiveHour); !known || used != 0.4 {
 			t.Errorf("%v, %v", used, known)
@@ -455,11 +455,11 @@ func TestRoutes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inStage(t, func(s *stage) {
-				asked := 0
+				requests := 0
 				s.routes = func(w http.ResponseWriter, r *http.Request) {
-					asked++
+					requests++
 					if r.Header.Get("Chatgpt-Account-Id") == "" || !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer token-") {
-						t.Errorf("asked with %v", r.Header)
+						t.Errorf("requested with %v", r.Header)
 					}
 					c.routes(w, r)
 				}
@@ -473,14 +473,14 @@ func TestRoutes(t *testing.T) {
 					t.Errorf("warned: %v", warned)
 				}
 				s.home("s")
-				if synctest.Wait(); asked != 1 {
-					t.Errorf("asked %d times", asked)
+				if synctest.Wait(); requests != 1 {
+					t.Errorf("requested %d times", requests)
 				}
 				time.Sleep(25 * time.Hour)
 				began = time.Now()
 				s.home("s")
-				if synctest.Wait(); asked != 2 || time.Since(began) != 0 && !c.warned && c.took == 0 {
-					t.Errorf("asked %d times after a day", asked)
+				if synctest.Wait(); requests != 2 || time.Since(began) != 0 && !c.warned && c.took == 0 {
+					t.Errorf("requested %d times after a day", requests)
 				}
 			})
 		})

@@ -37,7 +37,7 @@ var Family = family.Family{
 	Refine:            refine,
 	RefusesCredential: refusesCredential,
 
-	Answers:   answers,
+	Fixed:     fixed,
 	ModelList: &family.ModelList{Path: "codex/models", Query: "client_version", ClientPaths: below("/models")},
 
 	Vendor:      vendor,

@@ -133,7 +133,7 @@ func TestRoute(t *testing.T) {
 			t.Errorf("%s: %+v", body, got)
 		}
 	}
-	own := chatgpt.Family.Answers[0].Respond(nil, http.Header{"Chatgpt-Account-Id": {"a"}}) // GPT-10
+	own := chatgpt.Family.Fixed[0].Respond(nil, http.Header{"Chatgpt-Account-Id": {"a"}}) // GPT-10
 	if got, err := parse(own, family.AccountInfo{ID: "a"}); err != nil || got != (family.Route{}) {
 		t.Errorf("%s: %+v, %v", own, got, err)
 	}

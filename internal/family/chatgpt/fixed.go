@@ -13,8 +13,9 @@ const accountID = "Chatgpt-Account-Id"
 // usagePaths are where Codex polls its usage, by the form of its base URL.
 var usagePaths = []string{"/backend-api/wham/usage", "/wham/usage", "/api/codex/usage"}
 
-// answers are what Codex wants to know about its account, which is shunt, and what it reports about its use (GPT-10).
-var answers = []family.Answer{
+// fixed are the endpoints for what Codex wants to know about its account, which is shunt, and what it reports about its use
+// (GPT-10).
+var fixed = []family.FixedEndpoint{
 	{
 		Method:  http.MethodGet,
 		Paths:   []string{"/backend-api/wham/accounts/check", "/wham/accounts/check", "/api/codex/accounts/check"},
