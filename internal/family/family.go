@@ -39,6 +39,9 @@ type Family struct {
 	Accepts dialect.Accepts
 	// Translated are lines that a translated request has in its header besides those of its dialect (FAM-5). Optional: none.
 	Translated []dialect.Field
+	// SessionHeaders are lines of a translated request, by their names in canonical form, that have a hash of the session as
+	// their value (GPT-5). Optional: none.
+	SessionHeaders []string
 	// AccountHeaders appends the lines that a request with an account's token has in its header besides the token. They replace
 	// the client's of the same names. Optional: none.
 	AccountHeaders func(dst []HeaderField, a AccountInfo) []HeaderField

@@ -22,6 +22,7 @@ var Family = family.Family{
 	Path:           "/codex/responses",
 	Accepts:        dialect.Accepts{Efforts: []string{"low", "medium", "high", "xhigh"}, OmitMaxTokens: true, WebSearch: true}, // GPT-5
 	Translated:     []dialect.Field{{Name: "Originator", Value: "shunt"}},                                                      // FAM-5
+	SessionHeaders: []string{"Session-Id", "Thread-Id"},
 	AccountHeaders: accountHeaders,
 	Route:          &family.RouteEndpoint{Path: "wham/accounts/check", Header: "X-Openai-Account-Routing-Override", Parse: parseRoute},
 	StickyHeader:   "X-Codex-Turn-State",

@@ -1,7 +1,6 @@
 package chatgpt_test
 
 import (
-	"fmt"
 	"math"
 	"net/http"
 	"strings"
@@ -192,7 +191,7 @@ func check(t *testing.T, s quota.Signal) {
 		w := &s.Windows[i]
 		at := w.ResetAt(now)
 		if w.Utilization < 0 || math.IsNaN(w.Utilization) || w.ResetIn < 0 || !at.IsZero() && (at.Unix() <= 0 || at.Year() > 10000) {
-			t.Error(fmt.Sprintf("window %d: %+v", i, w))
+			t.Errorf("window %d: %+v", i, w)
 		}
 	}
 }
