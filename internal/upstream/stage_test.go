@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,6 +34,7 @@ type stage struct {
 	*simtest.World
 	family    family.Family
 	registry  *pool.Registry
+	keeper    *account.Keeper
 	health    *observe.Health
 	transport *upstream.Transport
 	pool      *upstream.Pool
@@ -72,23 +74,29 @@ func inStage(t *testing.T, test func(s *stage)) {
 		s.registry = pool.NewRegistry(clock.Clock{}, map[string]*quota.Table{s.family.Name: s.family.Windows})
 		s.transport = upstream.NewTestTransport(base.Dial)
 		s.Tested = simtest.Live{Registry: s.registry, Health: s.health}
-		keeper := account.NewKeeper(account.Options{Log: log, Health: s.health, Families: []account.Family{{
+		s.keeper = account.NewKeeper(account.Options{Log: log, Health: s.health, Families: []account.Family{{
 			Name: s.family.Name, Format: s.family.Credentials, Dir: base.Store,
 		}}})
-		accounts, _ := keeper.Resolve(map[string]account.Listing{simtest.Pool: {Family: s.family.Name}})
-		members := make([]pool.Account, len(accounts[simtest.Pool]))
-		for i, a := range accounts[simtest.Pool] {
-			members[i] = pool.Account{Name: a.Name(), Key: a.Key(), Soft: quota.Soft(quota.DefaultHard)}
-		}
-		at, err := url.Parse(stageURL)
-		base.Must(err)
-		s.pool = upstream.NewPool(upstream.PoolOptions{
-			Name: simtest.Pool, Family: &s.family, Base: at, Accounts: accounts[simtest.Pool], Transport: s.transport, Log: log,
-			Scheduler: s.registry.Pool(simtest.Pool).Configure(members, pool.Policy{}),
-		})
+		s.configure()
 		test(s)
 		s.transport.Close()
-		base.Must(keeper.Close(base.Context()))
+		base.Must(s.keeper.Close(base.Context()))
+	})
+}
+
+// configure builds the pool.
+func (s *stage) configure() {
+	accounts, _ := s.keeper.Resolve(map[string]account.Listing{simtest.Pool: {Family: s.family.Name}})
+	members := make([]pool.Account, len(accounts[simtest.Pool]))
+	for i, a := range accounts[simtest.Pool] {
+		members[i] = pool.Account{Name: a.Name(), Key: a.Key(), Soft: quota.Soft(quota.DefaultHard)}
+	}
+	at, err := url.Parse(stageURL)
+	s.Must(err)
+	s.pool = upstream.NewPool(upstream.PoolOptions{
+		Name: simtest.Pool, Family: &s.family, Base: at, Accounts: accounts[simtest.Pool], Transport: s.transport,
+		Log:       slog.New(slog.NewTextHandler(s.Log, nil)),
+		Scheduler: s.registry.Pool(simtest.Pool).Configure(members, pool.Policy{}),
 	})
 }
 
@@ -423,6 +431,35 @@ func TestQuotaEvent(t *testing.T) {
 		state := s.state(record.Account)
 		if used, known := state.Quota.Utilization(chatgpt.FiveHour); !known || used != 0.4 {
 			t.Errorf("%v, %v", used, known)
+		}
+	})
+}
+
+// GPT-4b: concurrent first requests of an account share one request for its route, and a new configuration keeps what is known.
+func TestRouteIsRequestedOnce(t *testing.T) {
+	inStage(t, func(s *stage) {
+		var requests atomic.Int32
+		s.routes = func(w http.ResponseWriter, r *http.Request) {
+			requests.Add(1)
+			time.Sleep(time.Second)
+			_, _ = w.Write(chatgpt.Family.Fixed[0].Respond(nil, r.Header))
+		}
+		began := time.Now()
+		var clients sync.WaitGroup
+		for range 10 {
+			clients.Go(func() { s.request("s") })
+		}
+		clients.Wait()
+		if took := time.Since(began); requests.Load() != 1 || took != time.Second {
+			t.Errorf("%d requests for a route took %v", requests.Load(), took)
+		}
+		w, _, record := s.request("s")
+		state := w.Header().Get("X-Codex-Turn-State")
+		s.configure()
+		s.script(record.Account, respond(500, ``))
+		_, _, moved := s.request("s", "X-Codex-Turn-State: "+state) // GPT-11
+		if requests.Load() != 2 || moved.Dropped.State != 1 {
+			t.Errorf("%d requests for routes, dropped %+v", requests.Load(), moved.Dropped)
 		}
 	})
 }

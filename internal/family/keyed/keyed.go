@@ -12,7 +12,7 @@ import (
 // Responses are providers of the Responses API.
 var Responses = family.Family{
 	Name: "responses", Title: "Responses API", Kind: "responses", DefinesKind: true,
-	Dialect: responses.Dialect{}, Path: "/responses",
+	Dialect: responses.Dialect{}, Path: "/responses", ModelHeader: "Openai-Model",
 	Rules: family.Standard,
 }
 
