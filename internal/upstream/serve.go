@@ -143,7 +143,7 @@ func (x *exchange) try(a *attempt) (done bool, _ Outcome) {
 				continue
 			}
 		case family.CutReasoning:
-			if !a.mayRepeat(reply) {
+			if !a.mayRepeat(reply) || !x.hasReasoning() {
 				return true, x.relayKept(a, reply.kept)
 			}
 			a.cut = true

@@ -60,7 +60,7 @@ func (x *exchange) appendAccount(dst []field, a *attempt) []field {
 	}
 	for _, value := range x.r.Client.Header[name] {
 		if !x.transport.live.sticky.belongsTo(value, a.Key) {
-			a.dropped.State++
+			a.dropped.State = 1
 			return append(dst, field{name, ""})
 		}
 	}

@@ -120,6 +120,7 @@ func TestUsage(t *testing.T) {
 			"secondary_window": {"used_percent": 24, "limit_window_seconds": 604800}}, "credits": {"balance": "5"}}`: usage(five, week),
 		`{"rate_limit": {"primary_window": {"used_percent": 24, "limit_window_seconds": 604800}, "secondary_window": null},
 			"additional_rate_limits": [{"rate_limit": {"primary_window": {"used_percent": 99, "limit_window_seconds": 18000}}}]}`: usage(quota.WindowUsage{}, week),
+		`{"plan_type": "free", "rate_limit": null}`: {},
 		`{"rate_limit": {"primary_window": {"used_percent": "6", "limit_window_seconds": 18000}, "secondary_window": [1]}}`: {},
 	} {
 		got, err := chatgpt.Family.Usage.Parse([]byte(body))
@@ -127,7 +128,7 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%s: %v (-want +got)\n%s", body, err, diff)
 		}
 	}
-	for _, body := range []string{``, `[]`, `{}`, `{"rate_limit": null}`, `{"detail": "secret"}`} {
+	for _, body := range []string{``, `[]`, `{}`, `{"detail": "secret"}`} {
 		if _, err := chatgpt.Family.Usage.Parse([]byte(body)); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", body, err)
 		}

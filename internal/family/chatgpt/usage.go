@@ -17,10 +17,11 @@ func parseUsage(body []byte) (quota.Usage, error) {
 	if json.Unmarshal(body, &response) != nil {
 		return quota.Usage{}, errors.New("the response is not a JSON object")
 	}
-	limits := response["rate_limit"].members()
-	if limits == nil {
+	limit, ok := response["rate_limit"]
+	if !ok {
 		return quota.Usage{}, errors.New("the response contains no quota window")
 	}
+	limits := limit.members() // none for a plan without windows
 	var s quota.Signal
 	for _, name := range [...]string{"primary_window", "secondary_window"} {
 		limit := limits[name].members()
