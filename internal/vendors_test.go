@@ -11,7 +11,7 @@ import (
 // neutral are the packages, with those below them, that work for every vendor.
 var neutral = []string{"account", "config/schema", "gateway", "pool", "quota", "relay", "store", "upstream"}
 
-var vendors = regexp.MustCompile(`(?i)anthropic|claude|fable|sonnet`)
+var vendors = regexp.MustCompile(`(?i)anthropic|claude|fable|sonnet|codex|chatgpt|openai|kimi|gemini`)
 
 // No vendor is named outside its own packages.
 func TestVendors(t *testing.T) {

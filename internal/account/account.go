@@ -149,7 +149,11 @@ func (a *Account) Renew(ctx context.Context, rejected Token) (Token, error) {
 // one. The account is not refreshed until the credential changes or a request with it succeeds (TOK-7).
 func (a *Account) MarkNeedsLogin(used Token, reason string) { a.source.markNeedsLogin(used, reason) }
 
-// Confirm records a 2xx for a request with this token. It clears the need for a login (TOK-7), and lets a later 401 cause a
+// Exclude records why the provider does not serve the account of this token, although its credential is valid: a health condition
+// until a request succeeds or the credential changes.
+func (a *Account) Exclude(used Token, reason string) { a.source.exclude(used, reason) }
+
+// Confirm records a 2xx for a request with this token. It clears the need for a login (TOK-7) and [Account.Exclude], and lets a later 401 cause a
 // refresh (TOK-9).
 func (a *Account) Confirm(used Token) { a.source.confirm(used) }
 

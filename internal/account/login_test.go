@@ -106,6 +106,22 @@ func TestMarkNeedsLogin(t *testing.T) {
 	})
 }
 
+// GPT-7: why the provider does not serve the account is a condition until a success.
+func TestExclude(t *testing.T) {
+	in(t, func(w *world) {
+		w.login("a", 400*time.Second)
+		a := w.account()
+		const excluded = "account claude/a cannot serve"
+		a.Exclude(secret.New("an older one"), "no plan")
+		w.conditions()
+		a.Exclude(secret.New("tok-oat-a#1"), "no plan")
+		w.conditions(excluded)
+		a.Confirm(secret.New("tok-oat-a#1"))
+		w.conditions()
+		w.close()
+	})
+}
+
 // TOK-7, TOK-7b: neither prose nor any other failure makes the account need a login.
 func TestOtherFailuresMarkNothing(t *testing.T) {
 	for _, reply := range []string{

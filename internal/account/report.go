@@ -48,6 +48,9 @@ func (s *source) conditions() map[string]string {
 			holding[about+" needs login"] += "; " + command + " logs in again"
 		}
 	}
+	if s.excluded != "" {
+		holding[about+" cannot serve"] = s.excluded
+	}
 	if s.refreshErr != nil {
 		holding[about+" cannot be refreshed"] = s.refreshErr.Error()
 	}

@@ -49,6 +49,7 @@ type source struct {
 	owner oauth.Owner // as written in the document
 
 	loginReason  string        // why a person has to log in again; empty: not needed (TOK-7)
+	excluded     string        // why the provider does not serve the account; empty: it does
 	rejected     secret.String // the refresh token that the provider will never accept again
 	refreshErr   error         // why the last refresh failed
 	failures     int           // refreshes that failed in a row
@@ -184,7 +185,7 @@ func (s *source) update(d document, version store.Version, problem error) (chang
 // adopt makes a credential the current one and clears the state of the old one. The caller holds mu.
 func (s *source) adopt(c credential) {
 	s.current, s.problem = c, nil
-	s.loginReason, s.rejected, s.refreshErr, s.failures, s.backoffUntil = "", secret.String{}, nil, 0, time.Time{}
+	s.loginReason, s.excluded, s.rejected, s.refreshErr, s.failures, s.backoffUntil = "", "", secret.String{}, nil, 0, time.Time{}
 }
 
 // updateFromVariable updates the source from its environment variable (ACC-2).
@@ -225,12 +226,24 @@ func (s *source) markNeedsLogin(used Token, reason string) {
 	}
 }
 
+func (s *source) exclude(used Token, reason string) {
+	s.mu.Lock()
+	current := used == s.current.Access
+	if current {
+		s.excluded = reason
+	}
+	s.mu.Unlock()
+	if current {
+		s.report()
+	}
+}
+
 func (s *source) confirm(used Token) {
 	s.mu.Lock()
 	current := used == s.current.Access
-	cleared := current && s.loginReason != ""
+	cleared := current && (s.loginReason != "" || s.excluded != "")
 	if cleared {
-		s.loginReason = ""
+		s.loginReason, s.excluded = "", ""
 	}
 	if current {
 		s.keeper.unproven.clear(s.keys)

@@ -14,6 +14,10 @@ import (
 var causes = map[string]string{
 	"rejected":             "quota used up",
 	"throttled":            "rate limited",
+	"throttled_stream":     "rate limited",
+	"not_included":         "not included in the plan",
+	"payment_required":     "payment required",
+	"foreign_reasoning":    "reasoning of another account",
 	"unauthorized":         "token rejected",
 	"request_unauthorized": "request not authorized",
 	"credential_refused":   "credential rejected",

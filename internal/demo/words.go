@@ -61,6 +61,8 @@ var causes = map[string]string{
 	"rejected":           "its quota is used up (429)",
 	"fable_rejected":     "its Fable quota is used up (429)",
 	"throttled":          "it was throttled (429)",
+	"not_included":       "its plan does not include this service",
+	"payment_required":   "it requires a payment (402)",
 	"unauthorized":       "its token was rejected (401)",
 	"credential_refused": "its credential was rejected (403)",
 	"forbidden":          "its credential was rejected (403)",

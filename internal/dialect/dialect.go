@@ -13,6 +13,7 @@ package dialect
 import (
 	"net/http"
 	"net/url"
+	"time"
 
 	"shunt/internal/wire"
 )
@@ -53,6 +54,14 @@ type Inbound interface {
 	// AppendError appends an error response's body (ERR-1, DIA-6). An empty request ID is left out.
 	AppendError(dst []byte, e *Error, requestID string) []byte
 
+	// RendersExhaustion reports whether a client whose pool is exhausted gets an error in shunt's words, of the kind
+	// QuotaExhausted, rather than the upstream's own rejection (GPT-12, FO-8c).
+	RendersExhaustion() bool
+
+	// RetryAfter returns the retry-after that a client of the dialect gets with an error of a kind if it would have to wait that
+	// long; 0: none (GPT-12). It is never longer.
+	RetryAfter(kind ErrorKind, wait time.Duration) time.Duration
+
 	// AppendErrorEvent appends the event that ends a stream of the upstream's with an error.
 	AppendErrorEvent(dst []byte, e *Error) []byte
 
@@ -75,6 +84,10 @@ type Passing interface {
 	// AppendCuts appends the changes that remove from a body what only another account or family can read: the parts that bear
 	// shunt's envelope for another origin (RSP-3b). Almost every body has none. Dropped is the number of such parts.
 	AppendCuts(dst []wire.Edit, body []byte, to Origin) (_ []wire.Edit, dropped int)
+
+	// AppendReasoningCuts appends the changes that remove all reasoning of earlier turns from a body, one for each piece (GPT-10b).
+	// They neither overlap those of AppendEdits nor each other.
+	AppendReasoningCuts(dst []wire.Edit, body []byte) []wire.Edit
 
 	// CarriesReasoning reports whether a request body contains the reasoning of earlier turns (SEL-31).
 	CarriesReasoning(body []byte) bool

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"strings"
+	"time"
 
 	"shunt/internal/dialect"
 	"shunt/internal/quota"
@@ -28,31 +29,78 @@ type Response struct {
 	Header http.Header
 	Quota  quota.Signal  // what the header reports
 	Scope  quota.Scope   // of the request
-	Body   func() []byte // returns the beginning of the body as text; called only if the class depends on it
+	Now    time.Time     // when the response was received
+	Body   func() []byte // returns the beginning of the body as text; called only if the class depends on it. nil: it has no text
+
+	// Failure is the error that a stream of status 200 begins with (FO-11, FAM-7); nil: it does not begin with one.
+	Failure *dialect.Error
+
+	text []byte // that Body returned
+}
+
+// Text returns the beginning of the body as text.
+func (r *Response) Text() []byte {
+	if r.text == nil && r.Body != nil {
+		r.text = r.Body()
+	}
+	return r.text
+}
+
+// Verdict is what a response means.
+type Verdict struct {
+	Class Class
+	Details
+}
+
+// Details are what a response says beyond its class. The zero value is nothing.
+type Details struct {
+	Cooldown time.Duration // in place of that of the class's rule; 0: as the rule says
+	Windows  quota.Set     // of a quota rejection: those that are used up; empty: those whose status says so
+	Reason   string        // why the account cannot serve for long, for people; empty: nothing that a person could change
 }
 
 // Classify returns what a response means (5-failover).
-func (f *Family) Classify(r Response) Class {
+func (f *Family) Classify(r Response) Verdict {
 	class := f.ClassifyStatus(r)
-	front := isFrontProxy(r.Header) && (r.Status == http.StatusForbidden || r.Status >= 500)
-	if !front && r.Status != http.StatusForbidden && class != Unauthorized {
-		return class
+	if class == Success {
+		return Verdict{Class: class}
 	}
-	body := r.Body()
-	failure, ok := f.Dialect.ParseError(body)
+	return f.classifyBody(r, class)
+}
+
+// classifyBody returns what a response means that has a class by its status, and is not a success.
+func (f *Family) classifyBody(r Response, class Class) Verdict {
+	if isFrontProxy(r.Header) && (r.Status == http.StatusForbidden || r.Status >= 500) && isPage(r.Text()) {
+		return Verdict{Class: Challenged}
+	}
+	if v, ok := f.refine(&r); ok {
+		return v
+	}
+	if r.Status != http.StatusForbidden && class != Unauthorized {
+		return Verdict{Class: class}
+	}
+	failure, ok := f.Dialect.ParseError(r.Text())
 	switch {
-	case front && isPage(body):
-		return Challenged
 	case r.Status == http.StatusForbidden && ok && f.RefusesCredential != nil && f.RefusesCredential(failure):
-		return CredentialRefused
+		class = CredentialRefused
 	case class == Unauthorized && ok && failure.Kind != dialect.Authentication:
-		return RequestUnauthorized
+		class = RequestUnauthorized
 	}
-	return class
+	return Verdict{Class: class}
+}
+
+func (f *Family) refine(r *Response) (Verdict, bool) {
+	if f.Refine == nil {
+		return Verdict{}, false
+	}
+	return f.Refine(r)
 }
 
 // ClassifyStatus returns what a status with its quota headers means, whatever the body says.
 func (f *Family) ClassifyStatus(r Response) Class {
+	if class, ok := f.Statuses[r.Status]; ok {
+		return class
+	}
 	switch {
 	case r.Status >= 200 && r.Status < 300:
 		return Success
@@ -90,16 +138,21 @@ func (f *Family) classify429(r *Response) Class {
 	return class
 }
 
-// ClassifyEvent returns what the error that begins a stream of status 200 means, and the status that the response then
-// counts as (FO-11).
-func ClassifyEvent(kind dialect.ErrorKind) (_ Class, status int) {
-	switch kind {
-	case dialect.Overloaded:
-		return Overloaded, statusOverloaded
-	case dialect.RateLimit:
-		return Throttled, http.StatusTooManyRequests
+// ClassifyEvent returns what the failure that begins a stream of status 200 means, and the status that the response then counts
+// as (FO-11, FAM-7).
+func (f *Family) ClassifyEvent(r Response) (_ Verdict, status int) {
+	v, ok := f.refine(&r)
+	if !ok {
+		switch r.Failure.Kind {
+		case dialect.Overloaded:
+			v.Class = Overloaded
+		case dialect.RateLimit:
+			v.Class = Throttled
+		default:
+			v.Class = ServerError
+		}
 	}
-	return ServerError, http.StatusInternalServerError
+	return v, v.Class.status()
 }
 
 // isFrontProxy reports whether a response names the proxy in front of the provider, which responds in its place when it takes

@@ -59,7 +59,7 @@ func TestExample(t *testing.T) {
 	closed := Family.Dialect.(dialect.Inbound).AppendError(nil, &dialect.Error{Kind: dialect.Permission, Message: "account closed"}, "")
 	for status, want := range map[int]family.Class{200: family.Success, 429: family.Throttled, 403: family.CredentialRefused, 529: family.Overloaded} {
 		r := family.Response{Status: status, Header: http.Header{}, Body: func() []byte { return closed }}
-		if got := Family.Classify(r); got != want {
+		if got := Family.Classify(r).Class; got != want {
 			t.Errorf("%d is classified as %v, want %v", status, got, want)
 		}
 	}

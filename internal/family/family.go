@@ -39,6 +39,20 @@ type Family struct {
 	Accepts dialect.Accepts
 	// Translated are lines that a translated request has in its header besides those of its dialect (FAM-5). Optional: none.
 	Translated []dialect.Field
+	// SessionHeaders are lines of a translated request, by their names in canonical form, that have a hash of the session as
+	// their value (GPT-5). Optional: none.
+	SessionHeaders []string
+	// AccountHeaders appends the lines that a request with an account's token has in its header besides the token. They replace
+	// the client's of the same names. Optional: none.
+	AccountHeaders func(dst []HeaderField, a AccountInfo) []HeaderField
+	// Route is where the provider says to which of its hosts an account's requests belong (GPT-4b). Optional: all belong to the
+	// base URL.
+	Route *RouteEndpoint
+	// StickyHeader is a header of responses, in canonical form, that clients send back and that only the account which sent it
+	// understands (GPT-11). Optional: none.
+	StickyHeader string
+	// ModelHeader is a header of responses, in canonical form, that names the model (GPT-11). Optional: none.
+	ModelHeader string
 	// HeaderItems are what a request with a token must have in its header (WIRE-1). Optional: nothing but the token.
 	HeaderItems []HeaderItem
 
@@ -51,11 +65,21 @@ type Family struct {
 	// Quota returns what the header of a response reports about the account's quota (QUO-1). [QuotaHeaders.Reader] returns
 	// such a function. Optional: nothing. See [Family.ReadQuota].
 	Quota func(h http.Header) quota.Signal
+	// QuotaEvent returns what an event of a stream reports about the account's quota, given the event's data; ok is false for
+	// almost every event (GPT-6). Optional: no event does.
+	QuotaEvent func(data []byte) (_ quota.Signal, ok bool)
 	// Usage is where the provider reports the quota of an account on request (QUO-20). Optional: nowhere.
 	Usage *UsageEndpoint
 
 	// Rules are what the responses of each class lead to (5-failover): [Standard], or that with other rules.
 	Rules Rules
+	// Statuses are the classes of statuses that mean something else than in other families. Optional: none.
+	Statuses map[int]Class
+	// Refine returns what a response that is not a success means, if the family knows better than the code that all families
+	// share; otherwise ok is false. It also judges the failure of a stream. Optional: it never does.
+	Refine func(r *Response) (_ Verdict, ok bool)
+	// DelaysInBody is set if the bodies of 429s and 503s, rather than their header, say when the provider serves again (GEM-2).
+	DelaysInBody bool
 	// RefusesCredential reports whether the error of a 403 rejects the credential rather than the request. Optional: a 403 is
 	// about the request.
 	RefusesCredential func(dialect.Error) bool
@@ -68,6 +92,11 @@ type Family struct {
 	Vendor oauth.Vendor
 	// Credentials is the format of the credentials files (ACC-1).
 	Credentials oauth.Format
+	// Fixed are the endpoints for the provider's own program, besides inference, at which shunt responds by itself (GPT-10).
+	// Optional: none.
+	Fixed []FixedEndpoint
+	// ModelList is the list of models in the form of the provider's own program (GPT-10). Optional: it reads the dialect's.
+	ModelList *ModelList
 	// Program is the provider's own program, whose login can be copied (LOG-5). Optional: no login can be copied.
 	Program *Program
 }
@@ -107,8 +136,45 @@ type Origin struct {
 	Owner       func() (oauth.Owner, error) // reads it
 }
 
+// AccountInfo is what a request may tell the provider about the account whose token it has. A field that is not known is empty.
+type AccountInfo struct {
+	ID       string // as the provider knows the account
+	DeviceID string // of this installation
+}
+
+// HeaderField is a line of a header. The name is in canonical form.
+type HeaderField struct{ Name, Value string }
+
 // HeaderItem is an item of a header that is a list. The client's own items stay.
 type HeaderItem struct{ Name, Item string }
+
+// RouteEndpoint is an endpoint that says where the requests of the account belong whose token a GET request bears.
+type RouteEndpoint struct {
+	Path   string // below the provider's base URL
+	Header string // of requests, in canonical form, with the override of the account's route
+	// Parse reads the response's body.
+	Parse func(body []byte, a AccountInfo) (Route, error)
+}
+
+// Route is where the requests of an account belong. The zero Route is the base URL.
+type Route struct {
+	Origin   string // replaces scheme, host and port of the base URL; empty: they stay
+	Override string // for [RouteEndpoint.Header]; empty: requests have no such header
+}
+
+// FixedEndpoint is an endpoint at which shunt responds without its provider, and with nothing that the request does not contain.
+type FixedEndpoint struct {
+	Method  string
+	Paths   []string                               // where clients send the request
+	Respond func(dst []byte, h http.Header) []byte // appends the response's body, which is JSON, given the request's header
+}
+
+// ModelList is where the provider lists models in the form of its own program.
+type ModelList struct {
+	Path        string   // below the provider's base URL
+	Query       string   // the parameter in a URL whose presence requests this form
+	ClientPaths []string // where clients request it, besides the path of the general list
+}
 
 // UsageEndpoint is an endpoint that reports the quota of the account whose token a GET request bears (QUO-21).
 type UsageEndpoint struct {

@@ -18,11 +18,15 @@ const (
 	ScopeRejected                    // the window of the request's scope is used up, and no other
 	Rejected                         // a quota window is used up
 	Throttled                        // a 429 that names no window
+	StreamThrottled                  // a stream that begins with such an error, and is not worth a wait (FAM-7)
+	NotIncluded                      // the account's plan does not include the service
+	PaymentRequired                  // a 402 about the account
 	Unauthorized                     // a 401 about the credential: its error is an authentication error, or it has none
 	RequestUnauthorized              // a 401 with any other error: about the request, so the token is not refreshed
 	CredentialRefused                // a 403 about the credential
-	Overloaded                       // 529
+	Overloaded                       // 529, or any other response that says the same
 	ServerError                      // any other 5xx
+	ForeignReasoning                 // a 400 about reasoning of earlier turns, which another account wrote
 	Challenged                       // a web page of the provider's front proxy in place of a response
 	Unreachable                      // the connection failed before any part of a response
 	Unreadable                       // it failed in the middle of a response's head, or what came is not HTTP
@@ -35,8 +39,9 @@ const (
 
 var classNames = [Classes]string{
 	Success: "success", Relayed: "passed", ScopeRejected: "scope_rejected", Rejected: "rejected", Throttled: "throttled",
+	StreamThrottled: "throttled_stream", NotIncluded: "not_included", PaymentRequired: "payment_required",
 	Unauthorized: "unauthorized", RequestUnauthorized: "request_unauthorized", CredentialRefused: "credential_refused",
-	Overloaded: "overloaded", ServerError: "server_error", Challenged: "challenged", Unreachable: "unreachable",
+	Overloaded: "overloaded", ServerError: "server_error", ForeignReasoning: "foreign_reasoning", Challenged: "challenged", Unreachable: "unreachable",
 	Unreadable: "unreadable", HostDown: "host_down", Unresolved: "unresolved", LoginNeeded: "login_needed",
 }
 
@@ -45,6 +50,17 @@ func (c Class) String() string { return classNames[c] }
 
 // IsQuota reports whether a quota window is used up.
 func (c Class) IsQuota() bool { return c == Rejected || c == ScopeRejected }
+
+// status returns the status that a stream of status 200 counts as if it begins with an error of the class.
+func (c Class) status() int {
+	switch c {
+	case Rejected, ScopeRejected, Throttled, StreamThrottled, NotIncluded:
+		return http.StatusTooManyRequests
+	case Overloaded:
+		return statusOverloaded
+	}
+	return http.StatusInternalServerError
+}
 
 // Step is what the attempt loop does next.
 type Step uint8
@@ -56,6 +72,7 @@ const (
 	ResendOnce               // the same account once more, then the next
 	WaitOrMove               // the same account after a short wait, or another for this request only
 	RefreshFirst             // the same account with a new token, then the next
+	CutReasoning             // the same account without the reasoning of earlier turns if it is new to the conversation, else Relay
 )
 
 // Cooldown is how long an account cools down: retry-after between Least and Most, or Otherwise where the response does not
@@ -109,11 +126,15 @@ var Standard = Rules{
 	ScopeRejected:       {Event: pool.ScopeRejected, Cooldown: Cooldown{Otherwise: 60 * time.Second, Least: time.Second, Most: time.Hour}, Then: NextAccount, MessagesOnly: true},
 	Rejected:            {Event: pool.Rejected, Cooldown: Cooldown{Otherwise: 60 * time.Second, Least: time.Second, Most: time.Hour}, Then: NextAccount, MessagesOnly: true},
 	Throttled:           {Event: pool.Throttled, Cooldown: Cooldown{Least: time.Second, Most: 300 * time.Second}, Then: WaitOrMove, MessagesOnly: true},
+	StreamThrottled:     {Event: pool.Throttled, Cooldown: Cooldown{Least: time.Second, Most: 300 * time.Second}, Then: NextAccount, MessagesOnly: true},
+	NotIncluded:         {Event: pool.NotIncluded, Cooldown: Fixed(time.Hour), Then: NextAccount, MessagesOnly: true},
+	PaymentRequired:     {Event: pool.PaymentRequired, Cooldown: Fixed(300 * time.Second), Then: NextAccount},
 	Unauthorized:        {Event: pool.Unauthorized, Cooldown: Fixed(300 * time.Second), Then: RefreshFirst},
 	RequestUnauthorized: {Then: NextAccount, Fault: true},
 	CredentialRefused:   {Event: pool.Forbidden, Cooldown: Fixed(300 * time.Second), Then: NextAccount},
 	Overloaded:          {Event: pool.Overloaded, Cooldown: Fixed(5 * time.Second), Then: NextAccount, Fault: true, MessagesOnly: true},
 	ServerError:         {Event: pool.ServerError, Cooldown: Fixed(30 * time.Second), Then: NextAccount, Fault: true, MessagesOnly: true},
+	ForeignReasoning:    {Then: CutReasoning},
 	Challenged:          {Event: pool.ServerError, Cooldown: Fixed(30 * time.Second), Then: NextAccount, Fault: true, MessagesOnly: true},
 	Unreachable:         {Event: pool.Transport, Cooldown: Fixed(30 * time.Second), Then: ResendOnce, Fault: true},
 	Unreadable:          {Event: pool.ServerError, Cooldown: Fixed(30 * time.Second), Then: NextAccount, Fault: true}, // it may be working on the request

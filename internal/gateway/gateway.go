@@ -156,7 +156,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if e.dialect != nil && r.Header["Upgrade"] != nil {
-		// The one response after which Codex continues over HTTP without a word (GPT-10).
+		// The one response after which clients were seen to continue over HTTP without a word (GPT-10).
 		g.refuse(w, r, fail(http.StatusUpgradeRequired, dialect.InvalidRequest, "this endpoint accepts POST over HTTP only, not a WebSocket"))
 		return
 	}
@@ -228,10 +228,10 @@ func writeFailure(w http.ResponseWriter, d dialect.Inbound, f *upstream.Failure,
 	if f.Final {
 		h.Set("X-Should-Retry", "false")
 	}
-	if f.RetryAfter > 0 {
-		h.Set("Retry-After", formatSeconds(f.RetryAfter))
+	if wait := d.RetryAfter(f.Kind, f.RetryAfter); wait > 0 {
+		h.Set("Retry-After", formatSeconds(wait))
 	}
-	e := &dialect.Error{Kind: f.Kind, Status: f.Status, Message: f.Message}
+	e := &dialect.Error{Kind: f.Kind, Status: f.Status, Message: f.Message, Resets: f.Resets, RetryAfter: f.RetryAfter}
 	w.WriteHeader(d.Status(e))
 	n, _ := w.Write(d.AppendError(nil, e, requestID))
 	return int64(n)

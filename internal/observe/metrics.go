@@ -17,8 +17,8 @@ type Metrics struct {
 	models   labels
 	kinds    labels // of error events
 
-	requests, attempts, rotations, truncated, failed, gone, moves, tokens, refreshes *prometheus.CounterVec
-	duration, firstByte, head                                                        *prometheus.HistogramVec
+	requests, attempts, rotations, truncated, failed, gone, moves, dropped, tokens, refreshes *prometheus.CounterVec
+	duration, firstByte, head                                                                 *prometheus.HistogramVec
 
 	requestMemo memo[requestKey, requestSeries]
 	callMemo    memo[callKey, callSeries]
@@ -65,6 +65,8 @@ func NewMetrics(version string, s Sources) *Metrics {
 	m.rotations = counter("shunt_rotations_total",
 		"Failovers of requests from an account, or from an upstream of a chain (which has no account).", "provider", "account", "reason")
 	m.moves = counter("shunt_session_moves_total", "Moves of sessions from one account to another.", "provider", "reason")
+	m.dropped = counter("shunt_dropped_total",
+		"Parts of requests that were not sent because only another account understands them, by kind: reasoning, state.", "provider", "kind")
 	m.truncated = counter("shunt_streams_cut_total",
 		"Responses truncated after the first byte, by cause: "+UpstreamEnded+", "+UpstreamIdle+".", "provider", "account", "cause")
 	m.failed = counter("shunt_stream_errors_total",
@@ -121,6 +123,12 @@ func (m *Metrics) Count(r *Record) {
 	}
 	if r.Move != nil {
 		m.moves.WithLabelValues(r.Provider, r.Move.Reason).Inc()
+	}
+	if n := r.Dropped.Reasoning; n > 0 {
+		m.dropped.WithLabelValues(r.Provider, "reasoning").Add(float64(n))
+	}
+	if n := r.Dropped.State; n > 0 {
+		m.dropped.WithLabelValues(r.Provider, "state").Add(float64(n))
 	}
 	switch r.End {
 	case Truncated:

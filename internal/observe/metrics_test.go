@@ -24,6 +24,7 @@ func everything() *observe.Record {
 			{Provider: "anthropic", Account: "home", Model: "claude-x", Began: time.Unix(1_800_000_002, 0), Head: time.Second, Status: 200, Result: "success"},
 		},
 		Rotations: []observe.Rotation{{Provider: "anthropic", From: "work", Reason: "rejected"}, {From: "first", Reason: "429"}},
+		Dropped:   observe.Dropped{Reasoning: 3, State: 1},
 		Move:      &observe.Move{From: "work", To: "home", Reason: "failover"},
 		TTFB:      observe.Millis(3 * time.Second), Duration: observe.Millis(9 * time.Second), BytesIn: 10, BytesOut: 20,
 		Tokens: &observe.Tokens{Input: 1, Output: 2, CacheRead: 3, CacheCreation: 4},
@@ -73,6 +74,8 @@ shunt_upstream_attempts_total{account="work",provider="anthropic",reason="reject
 shunt_upstream_response_seconds_count{provider="anthropic"} 2
 shunt_rotations_total{account="work",provider="anthropic",reason="rejected"} 1
 shunt_rotations_total{account="",provider="first",reason="429"} 1
+shunt_dropped_total{kind="reasoning",provider="anthropic"} 3
+shunt_dropped_total{kind="state",provider="anthropic"} 1
 shunt_session_moves_total{provider="anthropic",reason="failover"} 1
 shunt_streams_cut_total{account="home",cause="upstream_idle",provider="anthropic"} 1
 shunt_stream_errors_total{account="home",provider="anthropic",type="overloaded_error"} 1

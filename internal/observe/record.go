@@ -35,6 +35,7 @@ type Record struct {
 	Calls     []Call     `json:"-"`               // these requests, in order
 	Rotations []Rotation `json:"rotations,omitempty"`
 	Move      *Move      `json:"move,omitempty"`   // of the session, by this request
+	Dropped   Dropped    `json:"dropped,omitzero"` // of the request: only another account understands it
 	TTFB      Millis     `json:"ttfb_ms"`          // from arrival to the first byte for the client
 	Duration  Millis     `json:"duration_ms"`      // from arrival to the last byte
 	BytesIn   int64      `json:"bytes_in"`         // of the request body
@@ -66,6 +67,12 @@ func (r Rotation) String() string {
 		return r.From + ": " + r.Reason + " (" + r.Error + ")"
 	}
 	return r.From + ": " + r.Reason
+}
+
+// Dropped counts the parts of a request that were not sent, since only another account understands them.
+type Dropped struct {
+	Reasoning int `json:"reasoning"` // pieces of reasoning of earlier turns (GPT-10b, RSP-3)
+	State     int `json:"state"`     // headers with the state of a turn (GPT-11)
 }
 
 // Move is the move of a session to another account (SEL-30).
@@ -174,7 +181,7 @@ func (r *Record) Log(ctx context.Context, log *slog.Logger) {
 }
 
 // maxAttrs is the most attributes that a record has.
-const maxAttrs = 22
+const maxAttrs = 23
 
 // appendAttrs appends the fields of the record except its time, with the names and in the order of its JSON form.
 func (r *Record) appendAttrs(attrs []slog.Attr) []slog.Attr {
@@ -202,6 +209,9 @@ func (r *Record) appendAttrs(attrs []slog.Attr) []slog.Attr {
 	}
 	if m := r.Move; m != nil {
 		attrs = append(attrs, slog.GroupAttrs("move", slog.String("from", m.From), slog.String("to", m.To), slog.String("reason", m.Reason)))
+	}
+	if d := r.Dropped; d != (Dropped{}) {
+		attrs = append(attrs, slog.GroupAttrs("dropped", slog.Int("reasoning", d.Reasoning), slog.Int("state", d.State)))
 	}
 	attrs = append(attrs,
 		slog.Float64("ttfb_ms", r.TTFB.float()), slog.Float64("duration_ms", r.Duration.float()),

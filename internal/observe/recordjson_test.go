@@ -30,6 +30,9 @@ func TestLinesAreJSON(t *testing.T) {
 		if some("move") {
 			r.Move = &Move{text.Draw(t, "from"), text.Draw(t, "to"), text.Draw(t, "reason")}
 		}
+		if some("dropped") {
+			r.Dropped = Dropped{rapid.IntRange(0, 3).Draw(t, "reasoning"), rapid.IntRange(0, 1).Draw(t, "state")}
+		}
 		if some("tokens") {
 			r.Tokens = &Tokens{number.Draw(t, "a"), number.Draw(t, "b"), number.Draw(t, "c"), number.Draw(t, "d")}
 		}

@@ -66,7 +66,9 @@ func (h *Health) cool(o *Outcome, now time.Time) {
 	}
 	fresh := cooldown{until: now.Add(o.Cooldown), set: now, cause: cause}
 	if kind.isQuota() {
-		fresh.named = o.Signal.Rejected()
+		if fresh.named = o.Named; fresh.named == 0 {
+			fresh.named = o.Signal.Rejected()
+		}
 		if relief, ok := h.Quota.Relief(fresh.named, now); ok && relief.Before(fresh.until) {
 			fresh.until = relief // FO-12
 		}

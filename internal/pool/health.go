@@ -37,25 +37,27 @@ type Event uint8
 
 // The events. All but None and Success set a cooldown of that cause.
 const (
-	None          Event = iota // nothing beyond the headers' readings
-	Success                    // a 2xx
-	Rejected                   // out of quota, for every model
-	ScopeRejected              // out of quota for the models of one scope only
-	Throttled                  // a plain 429
-	Unauthorized               // a 401
-	Forbidden                  // a 403 that refuses the credential
-	Overloaded                 // a 529
-	ServerError                // any other 5xx
-	Transport                  // no response
-	HostDown                   // dial or TLS failure
-	Unresolved                 // no usable credential
-	LoginNeeded                // no usable credential until a person logs in
+	None            Event = iota // nothing beyond the headers' readings
+	Success                      // a 2xx
+	Rejected                     // out of quota, for every model
+	ScopeRejected                // out of quota for the models of one scope only
+	Throttled                    // a plain 429
+	NotIncluded                  // the account's plan does not include the service
+	PaymentRequired              // a 402
+	Unauthorized                 // a 401
+	Forbidden                    // a 403 that refuses the credential
+	Overloaded                   // a 529
+	ServerError                  // any other 5xx
+	Transport                    // no response
+	HostDown                     // dial or TLS failure
+	Unresolved                   // no usable credential
+	LoginNeeded                  // no usable credential until a person logs in
 )
 
 // String returns the event's name in logs and snapshots; empty for None.
 func (e Event) String() string {
 	return [...]string{
-		"", "success", "rejected", "scope_rejected", "throttled", "unauthorized", "forbidden", "overloaded",
+		"", "success", "rejected", "scope_rejected", "throttled", "not_included", "payment_required", "unauthorized", "forbidden", "overloaded",
 		"server_error", "transport", "host_down", "unresolved", "login_needed",
 	}[e]
 }
@@ -89,6 +91,8 @@ type Outcome struct {
 	Scope  quota.Scope  // of the request
 	Signal quota.Signal // the quota headers of the response, for any status
 	Event  Event
+	// Named are the windows that a rejection is about; empty: those that Signal rejects.
+	Named quota.Set
 	// RejectedScope is the scope that is out of quota after a ScopeRejected.
 	RejectedScope quota.Scope
 	Cooldown      time.Duration // how long the event cools the account, clamped by the caller

@@ -109,7 +109,19 @@ type WindowSignal struct {
 	Utilization    float64 // fraction: 0 = unused, 1 = exhausted; may be more
 	HasUtilization bool
 	Reset          time.Time // zero = absent
-	Status         string    // empty = absent
+	// ResetIn is the time until the reset, from when the response was received; 0 = absent. Reset overrides it.
+	ResetIn time.Duration
+	Status  string // empty = absent
+}
+
+// ResetAt returns the reset that a response received at now reports; zero = absent.
+func (w *WindowSignal) ResetAt(now time.Time) time.Time { return resetAt(w.Reset, w.ResetIn, now) }
+
+func resetAt(reset time.Time, in time.Duration, now time.Time) time.Time {
+	if reset.IsZero() && in > 0 {
+		return now.Add(in)
+	}
+	return reset
 }
 
 // Rejected returns the windows whose status in the signal is "rejected".
@@ -141,4 +153,6 @@ type WindowUsage struct {
 	Utilization float64 // fraction; may be more than 1
 	Has         bool
 	Reset       time.Time // zero = not reported
+	// ResetIn is the time until the reset, from when the response was received; 0 = not reported. Reset overrides it.
+	ResetIn time.Duration
 }

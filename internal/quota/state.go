@@ -64,8 +64,8 @@ func (s *State) Record(sig Signal, sent, now time.Time) {
 }
 
 func (w *window) record(sig WindowSignal, sent, now time.Time) {
-	if !sig.Reset.IsZero() {
-		w.reset = sig.Reset
+	if reset := sig.ResetAt(now); !reset.IsZero() {
+		w.reset = reset
 	}
 	if sig.HasUtilization && isFraction(sig.Utilization) {
 		w.utilization = reading{value: sig.Utilization, at: now, sent: sent}
@@ -85,8 +85,8 @@ func (s *State) RecordUsage(u Usage, sent, now time.Time) {
 			continue
 		}
 		w.utilization = reading{value: update.Utilization, at: now, sent: sent}
-		if !update.Reset.IsZero() {
-			w.reset = update.Reset
+		if reset := resetAt(update.Reset, update.ResetIn, now); !reset.IsZero() {
+			w.reset = reset
 		}
 	}
 }

@@ -75,6 +75,9 @@ func (s *events) accept(p []byte, readErr error) (more bool) {
 		s.last = time.Now()
 		s.boundary.Write(p)
 		s.meter.Write(p)
+		if s.options.Tap != nil {
+			_, _ = s.options.Tap.Write(p)
+		}
 	}
 	s.out.final = readErr == io.EOF
 	if !s.held {

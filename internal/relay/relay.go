@@ -46,6 +46,8 @@ type Options struct {
 	Hold bool
 	// Model is the name that the client requested, which replaces the one in the response (RTE-3); empty changes nothing.
 	Model string
+	// Tap receives the bytes of a plain event stream as they arrive, before the client does. Optional.
+	Tap io.Writer
 	// Commit runs once, right before the head is sent to the client, and sets its headers.
 	Commit func(http.Header)
 }

@@ -26,6 +26,8 @@ type attempt struct {
 	waited    bool // the resend came after a throttle's wait
 	refreshed bool
 	fresh     bool // on a new connection
+	dropped   observe.Dropped
+	cut       bool // without the reasoning of earlier turns (GPT-10b)
 	throttle  *kept
 	wait      time.Duration // the throttle's retry-after
 	until     time.Time     // the end of that wait, with jitter
@@ -45,6 +47,8 @@ func (a *attempt) mayRepeat(r reply) bool {
 		return once
 	case family.Unreachable:
 		return once && mayResend(r.failure)
+	case family.ForeignReasoning:
+		return !a.cut
 	case family.Unauthorized:
 		return !a.refreshed && a.account.Refreshable()
 	}
@@ -61,6 +65,7 @@ type reply struct {
 	done bool
 	Outcome
 	class   family.Class
+	details family.Details
 	kept    *kept            // nil: there was no response
 	failure *http1.SendError // of class unreachable
 	cause   string           // why there was no response
@@ -68,14 +73,17 @@ type reply struct {
 
 // sendOnce sends the request to the upstream once.
 func (x *exchange) sendOnce(a *attempt) reply {
-	set := make([]field, 0, 2)
+	set := make([]field, 0, 4)
 	set = x.appendItems(set, x.r.Client.Header)
+	set = x.appendAccount(set, a)
+	to := x.routeOf(x.r.Client.Context(), a.account, a.token)
+	set = to.appendOverride(set, x.family)
 	if x.r.Scan.Stream || x.r.restore() != "" {
 		set = append(set, identityEncoding)
 	}
 	a.sent = x.clock.Now()
 	x.r.noteSent(a.Name)
-	response, err := x.send(x.r, call{credential: Bearer(a.token), set: set, edits: x.r.edits(a.account.UUID()), fresh: a.fresh})
+	response, err := to.send(x.r, call{credential: Bearer(a.token), set: set, edits: x.edits(a), fresh: a.fresh})
 	x.r.noteResponse(response, err)
 	switch {
 	case x.r.gone():
@@ -96,24 +104,29 @@ func (x *exchange) sendOnce(a *attempt) reply {
 	if !x.counting {
 		x.scheduler.Observe(a.Key, pool.Outcome{Sent: a.sent, Scope: x.scope, Signal: signal})
 	}
-	class := x.family.Classify(family.Response{
-		Status: response.Status, Header: response.Header, Quota: signal, Scope: cmp.Or(x.scope, x.toolScope),
-		Body: func() []byte { return decoded(response.Header, peek(response)) },
-	})
+	facts := family.Response{
+		Status: response.Status, Header: response.Header, Quota: signal, Scope: cmp.Or(x.scope, x.toolScope), Now: x.clock.Now(),
+	}
+	if response.Status >= http.StatusMultipleChoices {
+		facts.Body = func() []byte { return decoded(response.Header, peek(response)) }
+	}
+	verdict := x.family.Classify(facts)
+	class := verdict.Class
 	relays := x.family.Rules[class].Then == family.Relay
 	final := !x.r.chained || severityOf(response.Status) == final
 	x.r.noteClass(x.reason(class), relays && final)
 	if !relays {
-		return reply{class: class, kept: keep(x.family, response)}
+		return reply{class: class, details: verdict.Details, kept: keep(x.family, response)}
 	}
 	if !final {
 		return reply{done: true, Outcome: x.relayKept(a, keep(x.family, response))}
 	}
-	return x.relay(a, class, response)
+	return x.relay(a, facts, response)
 }
 
 // relay sends a response to the client unless it is a stream that begins with a refusal (FO-11).
-func (x *exchange) relay(a *attempt, class family.Class, response *http1.Response) reply {
+func (x *exchange) relay(a *attempt, facts family.Response, response *http1.Response) reply {
+	success := facts.Status < http.StatusMultipleChoices
 	body := relay.Response{Status: response.Status, Header: response.Header, Body: response.Body, Length: response.Length}
 	result := relay.Relay(x.w, body, relay.Options{
 		Dialect:   x.r.Dialect,
@@ -121,9 +134,10 @@ func (x *exchange) relay(a *attempt, class family.Class, response *http1.Respons
 		Idle:      x.r.Times.Idle,
 		Hold:      true,
 		Model:     x.r.restore(),
+		Tap:       x.tap(a),
 		Commit: func(h http.Header) {
 			x.writeHeader(h, response.Header, a)
-			if class == family.Success {
+			if success {
 				x.succeed(a)
 			} else {
 				x.selection.Release() // RMP-3
@@ -132,9 +146,10 @@ func (x *exchange) relay(a *attempt, class family.Class, response *http1.Respons
 		},
 	})
 	if result.Refusal != nil {
-		class, status := family.ClassifyEvent(result.Refusal.Kind)
-		x.r.noteClass(x.reason(class), false)
-		return reply{class: class, kept: keepRefused(x.family, response, result.Head, status)}
+		facts.Failure, facts.Now = result.Refusal, x.clock.Now()
+		verdict, status := x.family.ClassifyEvent(facts)
+		x.r.noteClass(x.reason(verdict.Class), false)
+		return reply{class: verdict.Class, details: verdict.Details, kept: keepRefused(x.family, response, result.Head, status)}
 	}
 	response.Body.Close()
 	x.r.record(response.Status, result)
@@ -153,7 +168,7 @@ func (x *exchange) succeed(a *attempt) {
 		x.r.Record.Move = &observe.Move{From: move.From, To: move.To, Reason: string(move.Reason)}
 		x.log.Info("session moved", "provider", x.name, "session", x.r.Session.String(), "from", move.From, "to", move.To, "reason", move.Reason)
 	}
-	if x.selection.Moved() && x.losesReasoning() && x.selection.WarnMoved() {
+	if x.selection.Moved() && (a.cut || x.losesReasoning()) && x.selection.WarnMoved() {
 		x.log.Warn("this session has moved between accounts: the model responds without its earlier reasoning",
 			"provider", x.name, "session", x.r.Session.String(), "account", a.Name, "model", x.r.Model)
 	}
@@ -161,9 +176,11 @@ func (x *exchange) succeed(a *attempt) {
 
 // writeHeader sets the headers of a response; a is the account that it names, or nil.
 func (x *exchange) writeHeader(h, upstream http.Header, a *attempt) {
-	copyResponseHeader(h, upstream)
+	x.r.copyResponseHeader(h, upstream, x.family)
 	writeGatewayHeaders(h, x.name, x.r.Scan.Model, x.model)
 	if a != nil {
+		x.rememberSticky(upstream, a)
+		x.r.Record.Dropped = a.dropped
 		if isPrintable(a.Name) {
 			h[headerAccount] = []string{a.Name}
 		}

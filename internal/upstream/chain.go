@@ -124,7 +124,7 @@ func (o *Outcome) recovery() (time.Duration, bool) {
 	if o.held != nil {
 		return o.held.recovery(time.Now())
 	}
-	return o.Failure.RetryAfter, true
+	return o.Failure.RetryAfter, o.Failure.RetryAfter > 0
 }
 
 // reason returns why a chain continued.

@@ -16,7 +16,7 @@ import (
 // that a client may see: there was none, it is about the pool's own credential (FO-8b), or it is a web page of the provider's
 // front proxy.
 var informativeness = [family.Classes]uint8{
-	family.RequestUnauthorized: 1, family.ServerError: 2, family.Overloaded: 3, family.Throttled: 4, family.ScopeRejected: 5, family.Rejected: 5,
+	family.RequestUnauthorized: 1, family.PaymentRequired: 1, family.NotIncluded: 1, family.ServerError: 2, family.Overloaded: 3, family.Throttled: 4, family.StreamThrottled: 4, family.ScopeRejected: 5, family.Rejected: 5,
 }
 
 // collect keeps a response if it is more informative than the one kept so far. Among quota rejections, it keeps the one whose
@@ -65,7 +65,7 @@ func (x *exchange) exhausted() Outcome {
 	case len(x.refused) > 0: // FO-8b
 		o := x.failed(http.StatusBadGateway, emptyPool, fmt.Sprintf("provider '%s' refuses the credential of account '%s'%s: %s",
 			x.name, x.refused[0].Name(), others(len(x.refused)-1), x.refused[0].Remedy()))
-		o.Failure.reason = family.LoginNeeded.String()
+		o.Failure.Kind, o.Failure.reason = dialect.NoAccount, family.LoginNeeded.String()
 		o.Failure.Final = x.tried == len(x.missing)+len(x.refused)
 		return o
 	}
@@ -92,6 +92,16 @@ func others(n int) string {
 func (x *exchange) relayExhausted(k *kept) Outcome {
 	back, known := x.selection.Recovery()
 	wait := back.Sub(x.clock.Now())
+	if x.r.Dialect.RendersExhaustion() { // GPT-12
+		f := &Failure{
+			Status: http.StatusTooManyRequests, Kind: dialect.QuotaExhausted, Final: wait > shownAtOnce, severity: rateLimited, reason: "exhausted",
+			Message: fmt.Sprintf("all accounts of provider '%s' are out of quota (%d tried%s)", x.name, x.tried, x.firstBack()),
+		}
+		if known && wait > 0 {
+			f.Resets, f.RetryAfter = back, wait
+		}
+		return Outcome{Failure: f}
+	}
 	if !known || wait <= 0 {
 		return x.relayKept(nil, k)
 	}

@@ -13,7 +13,13 @@ import (
 // giveUp ends an attempt without a response for the client.
 func (x *exchange) giveUp(a *attempt, r reply) {
 	x.coolDown(a, r)
+	if r.kept != nil {
+		r.kept.cooldown = r.details.Cooldown
+	}
 	x.collect(r.class, r.kept)
+	if r.details.Reason != "" {
+		a.account.Exclude(a.token, r.details.Reason)
+	}
 	if x.family.Rules[r.class].Fault {
 		x.faults++
 	}
@@ -47,7 +53,7 @@ func (x *exchange) coolDown(a *attempt, r reply) {
 	if r.class.IsQuota() {
 		outcome.Signal = x.family.ReadQuota(h) // names the windows; it was recorded when it came
 	}
-	outcome.Cooldown = rule.Cooldown.For(h, x.clock.Now())
+	outcome.Named, outcome.Cooldown = r.details.Windows, cmp.Or(r.details.Cooldown, rule.Cooldown.For(h, x.clock.Now()))
 	x.selection.Observe(a.Candidate, outcome)
 }
 

@@ -35,7 +35,7 @@ func GoogAPIKey(key secret.String) Credential { return Credential{"X-Goog-Api-Ke
 type field struct{ name, value string }
 
 // appendFields appends the header lines to send upstream (WIRE-1 to WIRE-3), sorted by name: those of the client that are
-// forwarded, those in set, which replace the client's of the same names, and the credential.
+// forwarded, those in set, which replace the client's of the same names (an empty one only removes them), and the credential.
 func appendFields(dst []field, client http.Header, c Credential, set []field) []field {
 	named := client["Connection"]
 	for name, values := range client {
@@ -46,7 +46,11 @@ func appendFields(dst []field, client http.Header, c Credential, set []field) []
 			dst = append(dst, field{name, value})
 		}
 	}
-	dst = append(dst, set...)
+	for _, f := range set {
+		if f.value != "" {
+			dst = append(dst, f)
+		}
+	}
 	if !c.value.IsZero() {
 		dst = append(dst, field{c.header, c.value.Reveal()})
 	}

@@ -28,6 +28,7 @@ type kept struct {
 	status          int
 	effectiveStatus int // the status that it counts as: another than its own for a stream that is refused (FO-11)
 	class           family.Class
+	cooldown        time.Duration  // that the response demands, of a quota rejection; 0: see recovery
 	family          *family.Family // whose upstream sent it
 	header          http.Header
 	body            []byte
@@ -66,16 +67,19 @@ func (k *kept) response() relay.Response {
 	return relay.Response{Status: k.status, Header: k.header, Body: io.NopCloser(bytes.NewReader(k.body)), Length: int64(len(k.body))}
 }
 
-// recovery returns how long, according to a 429, it takes until its sender serves again: its retry-after, or else the time
-// until the last reset of the windows that reject.
+// recovery returns how long, according to a 429, it takes until its sender serves again: what its body says, its retry-after,
+// or else the time until the last reset of the windows that reject.
 func (k *kept) recovery(now time.Time) (wait time.Duration, known bool) {
+	if k.cooldown > 0 {
+		return k.cooldown, true
+	}
 	if after, ok := wire.RetryAfter(k.header, now); ok {
 		return after, true
 	}
 	signal := k.family.ReadQuota(k.header)
 	rejected := signal.Rejected()
 	for w := range signal.Windows {
-		if reset := signal.Windows[w].Reset; rejected.Has(w) && !reset.IsZero() {
+		if reset := signal.Windows[w].ResetAt(now); rejected.Has(w) && !reset.IsZero() {
 			wait, known = max(wait, reset.Sub(now)), true
 		}
 	}

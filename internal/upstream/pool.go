@@ -77,7 +77,7 @@ func (p *Pool) emptyPool(v pool.Verdict, missing []string) *Failure {
 		message = fmt.Sprintf("every account of provider '%s' is paused or disabled: resume one with `shunt accounts resume`, "+
 			"or remove `disabled = true` from one in the configuration", p.name)
 	}
-	return &Failure{Status: http.StatusServiceUnavailable, Kind: dialect.ServerError, Message: message, Final: true, severity: emptyPool, reason: "no_account"}
+	return &Failure{Status: http.StatusServiceUnavailable, Kind: dialect.NoAccount, Message: message, Final: true, severity: emptyPool, reason: "no_account"}
 }
 
 // shownAtOnce is the longest wait for which a client may retry: in a longer one it would hang instead of showing the error.
@@ -87,9 +87,9 @@ const shownAtOnce = 60 * time.Second
 func (p *Pool) capped(eligible time.Time) *Failure {
 	wait := max(eligible.Sub(p.clock.Now()), time.Second)
 	return &Failure{
-		Status: http.StatusTooManyRequests, Kind: dialect.RateLimit,
+		Status: http.StatusTooManyRequests, Kind: dialect.QuotaExhausted,
 		Message: fmt.Sprintf("all selectable accounts for provider '%s' are at their max_utilization cap for this request, the first is back in %s",
 			p.name, inWords(wait)),
-		RetryAfter: wait, Final: wait > shownAtOnce, severity: rateLimited, reason: "capped",
+		RetryAfter: wait, Resets: p.clock.Now().Add(wait), Final: wait > shownAtOnce, severity: rateLimited, reason: "capped",
 	}
 }

@@ -120,6 +120,7 @@ type Failure struct {
 	Message    string
 	Final      bool          // the client is told not to retry: x-should-retry: false
 	RetryAfter time.Duration // zero: the response has no retry-after
+	Resets     time.Time     // when the pool's quota recovers first (GPT-12); zero: unknown, or it is not about quota
 
 	severity severity
 	reason   string // in one word, for the log of a chain that continues; empty: the upstream was unreachable

@@ -142,6 +142,12 @@ func (x *exchange) try(a *attempt) (done bool, _ Outcome) {
 			if a.mayRepeat(reply) && x.renew(a) {
 				continue
 			}
+		case family.CutReasoning:
+			if !a.mayRepeat(reply) || !x.hasReasoning() {
+				return true, x.relayKept(a, reply.kept)
+			}
+			a.cut = true
+			continue
 		case family.WaitOrMove:
 			if x.counting || a.refreshed { // FO-4
 				break

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"time"
 
 	"shunt/internal/dialect"
 	"shunt/internal/family"
@@ -71,8 +72,11 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 			Status: http.StatusBadGateway, Kind: dialect.ServerError, Message: "provider '" + s.name + "' " + what, severity: noResponse, cause: cause(err),
 		}}
 	}
+	if s.family.DelaysInBody && delays(response.Status) {
+		extendRetryAfter(s.family, response, time.Now())
+	}
 	writeHeader := func(h http.Header) {
-		copyResponseHeader(h, response.Header)
+		r.copyResponseHeader(h, response.Header, s.family)
 		writeGatewayHeaders(h, s.name, r.Scan.Model, model)
 	}
 	if r.chained && severityOf(response.Status) != final {

@@ -23,6 +23,7 @@ import (
 type Transport struct {
 	hops hops            // for clients' requests
 	own  *http.Transport // for shunt's own requests
+	live *live           // what is known of the accounts that it sends requests of
 }
 
 // hops sends clients' requests: through package http1 or, as a fallback, through net/http.
@@ -62,7 +63,7 @@ func newTransport(dial DialFunc, newHops func(DialFunc) hops) *Transport {
 	}
 	own := newHTTPTransport(dial)
 	own.Proxy, own.DisableKeepAlives, own.MaxResponseHeaderBytes = hosts.Proxy, true, 1<<20
-	return &Transport{newHops(dial), own}
+	return &Transport{newHops(dial), own, newLive()}
 }
 
 // newHTTPTransport returns what every use of net/http's transport has in common.
@@ -114,8 +115,9 @@ func dialer(ctx context.Context, network, address string) (net.Conn, error) {
 	return d.DialContext(ctx, network, address)
 }
 
-// Close closes idle connections.
+// Close closes idle connections, and ends the requests for the routes of accounts.
 func (t *Transport) Close() {
+	t.live.close()
 	t.hops.close()
 	t.own.CloseIdleConnections()
 }

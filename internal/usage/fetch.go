@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"shunt/internal/family"
 	"shunt/internal/quota"
 	"shunt/internal/secret"
 	"shunt/internal/wire"
@@ -51,6 +52,11 @@ func (p *Poller) fetch(ctx context.Context, e Entry, token secret.String) (quota
 		return quota.Usage{}, err
 	}
 	request.Header.Set("Authorization", "Bearer "+token.Reveal())
+	if e.Family.AccountHeaders != nil {
+		for _, f := range e.Family.AccountHeaders(nil, family.AccountInfo{ID: e.Account.UUID()}) {
+			request.Header[f.Name] = []string{f.Value}
+		}
+	}
 	maps.Copy(request.Header, endpoint.Header)
 	request.Header.Set("Accept", "application/json")
 	request.Header.Set("User-Agent", "shunt")

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -40,7 +41,7 @@ const (
 // Run tests a dialect with an example of it.
 func Run(t *testing.T, e Example) {
 	for name, test := range map[string]func(*testing.T, Example){
-		"Request": request, "Edits": edits, "Truncated": truncated, "Errors": errorBodies, "ErrorEvents": errorEvents, "Pings": pings,
+		"Request": request, "Edits": edits, "Truncated": truncated, "Errors": errorBodies, "ErrorEvents": errorEvents, "Delays": delays, "Cuts": cuts, "Pings": pings,
 		"FirstEvent": firstEvent, "Models": models, "Meter": meter, "StreamMeter": streamMeter,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, e) })
@@ -143,6 +144,24 @@ func errorEvents(t *testing.T, e Example) {
 		if !m.Complete() || m.Failure() == "" {
 			t.Errorf("kind %v after the beginning: complete %v, failure %q", kind, m.Complete(), m.Failure())
 		}
+	}
+}
+
+// delays: no client waits longer than it has to (GPT-12).
+func delays(t *testing.T, e Example) {
+	for _, kind := range append(kinds, dialect.QuotaExhausted, dialect.NoAccount) {
+		for _, wait := range []time.Duration{0, time.Second, time.Minute, 24 * time.Hour} {
+			if got := e.Inbound.RetryAfter(kind, wait); got < 0 || got > wait {
+				t.Errorf("kind %v, %v: %v", kind, wait, got)
+			}
+		}
+	}
+}
+
+// cuts: a body without reasoning has nothing to cut (GPT-10b).
+func cuts(t *testing.T, e Example) {
+	if got := e.Inbound.AppendReasoningCuts(nil, []byte(e.Body)); len(got) != 0 {
+		t.Errorf("cuts %+v", got)
 	}
 }
 

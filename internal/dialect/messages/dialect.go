@@ -61,6 +61,9 @@ func (Dialect) AppendCuts(dst []wire.Edit, _ []byte, _ dialect.Origin) (_ []wire
 	return dst, 0
 }
 
+// AppendReasoningCuts implements [dialect.Passing]. No upstream of the dialect rejects reasoning because another account wrote it.
+func (Dialect) AppendReasoningCuts(dst []wire.Edit, _ []byte) []wire.Edit { return dst }
+
 // quoteAccountUUID returns an account's UUID in the form that replaces [dialect.Request.AccountUUID]: a string literal inside a
 // string literal, and so with escaped quotes (WIRE-6).
 func quoteAccountUUID(uuid string) []byte {

@@ -1,6 +1,8 @@
 package messages
 
 import (
+	"time"
+
 	"shunt/internal/dialect"
 	"shunt/internal/wire"
 )
@@ -45,6 +47,12 @@ func failsBeforeResponse(t ErrorType) bool {
 
 // Status implements [dialect.Inbound].
 func (Dialect) Status(e *dialect.Error) int { return e.Status }
+
+// RendersExhaustion implements [dialect.Inbound]: clients understand the provider's own rejection best.
+func (Dialect) RendersExhaustion() bool { return false }
+
+// RetryAfter implements [dialect.Inbound].
+func (Dialect) RetryAfter(_ dialect.ErrorKind, wait time.Duration) time.Duration { return wait }
 
 // AppendError implements [dialect.Inbound].
 func (Dialect) AppendError(dst []byte, e *dialect.Error, requestID string) []byte {

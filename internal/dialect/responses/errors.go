@@ -57,6 +57,20 @@ func (Dialect) Status(e *dialect.Error) int {
 	return dialect.OpenStatus(e.Status)
 }
 
+// RendersExhaustion implements [dialect.Inbound]: Codex shows the time of a usage_limit_reached.
+func (Dialect) RendersExhaustion() bool { return true }
+
+// longestRetry is the longest retry-after that Codex gets, since it sleeps for all of any (GPT-12).
+const longestRetry = time.Minute
+
+// RetryAfter implements [dialect.Inbound].
+func (Dialect) RetryAfter(kind dialect.ErrorKind, wait time.Duration) time.Duration {
+	if kind == dialect.QuotaExhausted {
+		return 0
+	}
+	return min(wait, longestRetry)
+}
+
 // AppendError implements [dialect.Inbound].
 func (Dialect) AppendError(dst []byte, e *dialect.Error, _ string) []byte {
 	return append(appendError(append(dst, `{"error":`...), e), '}')

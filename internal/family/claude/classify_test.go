@@ -53,7 +53,7 @@ func TestClassify(t *testing.T) {
 		h := http.Header{}
 		c.limits.WriteTo(h)
 		r := family.Response{Status: c.status, Header: h, Quota: claude.Family.Quota(h), Scope: c.scope, Body: func() []byte { return nil }}
-		if got := claude.Family.Classify(r); got != c.want {
+		if got := claude.Family.Classify(r).Class; got != c.want {
 			t.Errorf("%d %+v scope %q: %v, want %v", c.status, c.limits, c.scope, got, c.want)
 		}
 	}
@@ -122,7 +122,7 @@ func TestRefusesCredential(t *testing.T) {
 			want = family.CredentialRefused
 		}
 		r := family.Response{Status: http.StatusForbidden, Body: func() []byte { return c.body }}
-		if got := claude.Family.Classify(r); got != want {
+		if got := claude.Family.Classify(r).Class; got != want {
 			t.Errorf("%s: %v", c.body, got)
 		}
 	}
@@ -170,7 +170,7 @@ func TestClassifyBody(t *testing.T) {
 		{404, front, page, family.Relayed},
 	} {
 		r := family.Response{Status: c.status, Header: c.header, Body: func() []byte { return []byte(c.body) }}
-		if got := claude.Family.Classify(r); got != c.want {
+		if got := claude.Family.Classify(r).Class; got != c.want {
 			t.Errorf("%d %v %s: %v, want %v", c.status, c.header, c.body, got, c.want)
 		}
 	}
