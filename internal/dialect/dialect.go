@@ -73,6 +73,9 @@ type Passing interface {
 	// shunt's envelope for another origin (RSP-3b). Almost every body has none. Dropped is the number of such parts.
 	AppendCuts(dst []wire.Edit, body []byte, to Origin) (_ []wire.Edit, dropped int)
 
+	// AppendReasoningCuts appends the changes that remove all reasoning of earlier turns from a body (GPT-10b).
+	AppendReasoningCuts(dst []wire.Edit, body []byte) []wire.Edit
+
 	// CarriesReasoning reports whether a request body contains the reasoning of earlier turns (SEL-31).
 	CarriesReasoning(body []byte) bool
 

@@ -56,11 +56,6 @@ func (Dialect) AppendEdits(dst []wire.Edit, r *dialect.Request, model, accountUU
 	return dst
 }
 
-// AppendCuts implements [dialect.Passing].
-func (Dialect) AppendCuts(dst []wire.Edit, _ []byte, _ dialect.Origin) (_ []wire.Edit, dropped int) {
-	return dst, 0
-}
-
 // quoteAccountUUID returns an account's UUID in the form that replaces [dialect.Request.AccountUUID]: a string literal inside a
 // string literal, and so with escaped quotes (WIRE-6).
 func quoteAccountUUID(uuid string) []byte {
