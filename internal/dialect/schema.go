@@ -1,6 +1,10 @@
 package dialect
 
-import "shunt/internal/wire"
+import (
+	"encoding/json"
+
+	"shunt/internal/wire"
+)
 
 // AppendSchema appends the schema of a function's arguments as a schema of an object, in compact form: with a type and
 // properties, and without $schema and a required that is not an array. Everything else is unchanged. The schema must be valid
@@ -45,4 +49,14 @@ func AppendSchema(dst []byte, schema []byte) []byte {
 		dst = append(dst, missing.text...)
 	}
 	return append(dst, '}')
+}
+
+// AppendArguments appends the arguments of a call as a JSON object, in compact form. Those that are not an object, such as the
+// beginning of one in a response that was truncated, become an empty one.
+func AppendArguments(dst []byte, arguments string) []byte {
+	text := []byte(arguments)
+	if wire.OpenObject(text).Err != nil || !json.Valid(text) {
+		return append(dst, "{}"...)
+	}
+	return wire.AppendCompact(dst, text)
 }
