@@ -1,8 +1,6 @@
 package dialect
 
 import (
-	"encoding/json"
-
 	"shunt/internal/wire"
 )
 
@@ -55,7 +53,7 @@ func AppendSchema(dst []byte, schema []byte) []byte {
 // beginning of one in a response that was truncated, become an empty one.
 func AppendArguments(dst []byte, arguments string) []byte {
 	text := []byte(arguments)
-	if wire.OpenObject(text).Err != nil || !json.Valid(text) {
+	if wire.OpenObject(text).Err != nil || !wire.Valid(text) {
 		return append(dst, "{}"...)
 	}
 	return wire.AppendCompact(dst, text)

@@ -11,8 +11,8 @@ import (
 // {"input": "..."}, as the pieces of that arrive. The division into pieces makes no difference. Arguments of another form are
 // passed as they are. The zero value is ready to use.
 type Unwrapper struct {
-	state  unwrapState
-	held   []byte // what is not decoded yet: the beginning of the object, or of an escape
+	state unwrapState
+	held  []byte // what is not decoded yet: the beginning of the object, or of an escape
 }
 
 type unwrapState uint8

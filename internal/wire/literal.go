@@ -148,37 +148,38 @@ func Spells(inside []byte, name string) bool {
 // AppendQuoted appends s as a JSON string literal with as few escapes as JSON allows; ill-formed UTF-8 becomes U+FFFD.
 func AppendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
-	if isPlain(s) {
-		return append(append(dst, s...), '"')
-	}
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			dst = append(dst, '\\', byte(r))
-		case r == '\n':
+	done := 0 // what precedes it is in dst
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && size == 1 {
+				dst = utf8.AppendRune(append(dst, s[done:i]...), r)
+				done = i + 1
+			}
+			i += size
+			continue
+		}
+		i++
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		dst = append(dst, s[done:i-1]...)
+		done = i
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
 			dst = append(dst, `\n`...)
-		case r == '\r':
+		case '\r':
 			dst = append(dst, `\r`...)
-		case r == '\t':
+		case '\t':
 			dst = append(dst, `\t`...)
-		case r < ' ':
-			dst = append(dst, `\u00`...)
-			dst = append(dst, hexDigits[r>>4], hexDigits[r&15])
 		default:
-			dst = utf8.AppendRune(dst, r)
+			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 		}
 	}
-	return append(dst, '"')
-}
-
-// isPlain reports whether s consists of ASCII characters that need no escape in a literal.
-func isPlain(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
-			return false
-		}
-	}
-	return true
+	return append(append(dst, s[done:]...), '"')
 }
 
 const hexDigits = "0123456789abcdef"

@@ -221,4 +221,3 @@ func (w *encoder) reject(member, why string) {
 		w.err = &dialect.RequestError{Message: member + ": " + why}
 	}
 }
-

@@ -1,7 +1,6 @@
 package messages
 
 import (
-	"encoding/json"
 	"slices"
 
 	"shunt/internal/dialect"
@@ -66,7 +65,7 @@ func (r *documentReader) Read(dst []dialect.Event, p []byte) []dialect.Event {
 // End implements [dialect.ResponseReader].
 func (r *documentReader) End(dst []dialect.Event) []dialect.Event {
 	r.begin(dst)
-	if !r.done && json.Valid(r.body) {
+	if !r.done && wire.Valid(r.body) {
 		r.document(r.body)
 	}
 	r.truncated()
@@ -156,7 +155,7 @@ func (r *responseReader) decode(literal []byte) []byte {
 
 // event reads the data of an event of a stream.
 func (r *responseReader) event(name string, data []byte) {
-	if !json.Valid(data) {
+	if !wire.Valid(data) {
 		r.fail(&dialect.Error{Kind: dialect.ServerError, Message: "the upstream sent an event that is not JSON"})
 		return
 	}

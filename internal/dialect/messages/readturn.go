@@ -15,7 +15,7 @@ const attribution = "x-anthropic-billing-header:"
 
 // ReadTurn implements [dialect.Inbound].
 func (Dialect) ReadTurn(body []byte) (*dialect.Turn, error) {
-	if !json.Valid(body) {
+	if !wire.Valid(body) {
 		return nil, errBodyMalformed
 	}
 	r := turnReader{literals: literals{src: body, text: string(body)}}
