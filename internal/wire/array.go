@@ -19,7 +19,10 @@ func ArrayAt(src []byte, i int) Array {
 }
 
 // Next reads one element.
-func (a *Array) Next() bool {
+func (a *Array) Next() bool { return a.NextStart() && a.SkipTo(SkipValue(a.src, a.Value.Start)) }
+
+// NextStart finds where the next element starts. The caller skips it.
+func (a *Array) NextStart() bool {
 	if a.Err != nil || a.src == nil {
 		return false
 	}
@@ -34,15 +37,22 @@ func (a *Array) Next() bool {
 		}
 		i = SkipSpace(a.src, min(i+1, len(a.src)))
 	}
-	a.begun = true
-	end := SkipValue(a.src, i)
-	if end < 0 || i == len(a.src) {
+	if a.begun = true; i == len(a.src) {
 		return a.fail(ErrTruncated)
 	}
-	if end == i {
+	a.Value.Start = i
+	return true
+}
+
+// SkipTo ends the element that was found: at end, the result of [SkipValue].
+func (a *Array) SkipTo(end int) bool {
+	if end < 0 {
+		return a.fail(ErrTruncated)
+	}
+	if end == a.Value.Start {
 		return a.fail(ErrMalformed)
 	}
-	a.Value, a.pos = Span{i, end}, end
+	a.Value.End, a.pos = end, end
 	return true
 }
 

@@ -99,16 +99,6 @@ func Unescape(dst, inside []byte, limit int) ([]byte, bool) {
 	}
 }
 
-// plain returns the number of bytes at the beginning of a literal's inside that are unescaped ASCII characters.
-func plain(inside []byte) int {
-	for i, c := range inside {
-		if c < ' ' || c >= utf8.RuneSelf || c == '\\' {
-			return i
-		}
-	}
-	return len(inside)
-}
-
 // RawOffset converts an offset in the text that Unescape returned to an offset in the inside.
 func RawOffset(inside []byte, text int) int {
 	raw := 0
@@ -149,7 +139,7 @@ func Spells(inside []byte, name string) bool {
 func AppendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	done := 0 // what precedes it is in dst
-	for i := 0; i < len(s); {
+	for i := plainString(s); i < len(s); i += plainString(s[i:]) {
 		c := s[i]
 		if c >= utf8.RuneSelf {
 			r, size := utf8.DecodeRuneInString(s[i:])
@@ -160,11 +150,8 @@ func AppendQuoted(dst []byte, s string) []byte {
 			i += size
 			continue
 		}
+		dst = append(dst, s[done:i]...)
 		i++
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		dst = append(dst, s[done:i-1]...)
 		done = i
 		switch c {
 		case '"', '\\':

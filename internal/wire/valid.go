@@ -85,6 +85,9 @@ func validKey(src []byte, i int) int {
 // validString returns the end of the literal at i, or -1.
 func validString(src []byte, i int) int {
 	for i++; i < len(src); {
+		if i += plain(src[i:]); i == len(src) {
+			break
+		}
 		switch c := src[i]; {
 		case c == '"':
 			return i + 1

@@ -1,7 +1,6 @@
 package messages
 
 import (
-	"bytes"
 	"strconv"
 
 	"shunt/internal/wire"
@@ -23,7 +22,7 @@ func (l *literals) string(v wire.Span) string {
 		return ""
 	}
 	inside := l.src[v.Start+1 : v.End-1]
-	if isVerbatim(inside) {
+	if wire.IsPlain(inside) {
 		return l.text[v.Start+1 : v.End-1]
 	}
 	var ok bool
@@ -31,19 +30,6 @@ func (l *literals) string(v wire.Span) string {
 		return ""
 	}
 	return string(l.scratch)
-}
-
-// isVerbatim reports whether a literal's inside is its text: ASCII without escapes.
-func isVerbatim(inside []byte) bool {
-	if bytes.IndexByte(inside, '\\') >= 0 {
-		return false
-	}
-	for _, c := range inside {
-		if c >= 0x80 {
-			return false
-		}
-	}
-	return true
 }
 
 func (l *literals) int(v wire.Span) int {

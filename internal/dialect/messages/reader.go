@@ -138,7 +138,7 @@ func (r *responseReader) decode(literal []byte) []byte {
 	if !ok || len(inside) == 0 {
 		return nil
 	}
-	if isVerbatim(inside) {
+	if wire.IsPlain(inside) {
 		return inside
 	}
 	start := len(r.scratch)

@@ -21,8 +21,12 @@ type blockMembers struct {
 	kind, text, id, name, input, toolUseID, content, source, title, context, thinking, signature, data, isError wire.Span
 }
 
-func (r *turnReader) blockMembers(v wire.Span) (b blockMembers) {
-	members := wire.OpenObject(v.Of(r.src))
+// blockMembers reads the members of the block at i, and returns where it ends.
+func (r *turnReader) blockMembers(i int) (b blockMembers, end int) {
+	if r.src[i] != '{' {
+		return b, wire.SkipValue(r.src, i)
+	}
+	members := wire.ObjectAt(r.src, i)
 	for members.Next() {
 		var field *wire.Span
 		switch {
@@ -57,17 +61,16 @@ func (r *turnReader) blockMembers(v wire.Span) (b blockMembers) {
 		default:
 			continue
 		}
-		*field = within(v, members.Value)
+		*field = members.Value
 	}
-	return b
+	return b, members.End()
 }
 
 // appendPart appends what a block of a message is in neutral form.
-func (r *turnReader) appendPart(parts []dialect.Part, v wire.Span) []dialect.Part {
-	b := r.blockMembers(v)
+func (r *turnReader) appendPart(parts []dialect.Part, b *blockMembers) []dialect.Part {
 	switch kind := r.string(b.kind); kind {
 	case "tool_use":
-		return append(parts, r.toolCall(&b))
+		return append(parts, r.toolCall(b))
 	case "tool_result":
 		result := &dialect.ToolResult{CallID: r.string(b.toolUseID), Failed: string(b.isError.Of(r.src)) == "true"}
 		result.Parts = r.resultParts(b.content)
@@ -82,10 +85,10 @@ func (r *turnReader) appendPart(parts []dialect.Part, v wire.Span) []dialect.Par
 		}
 		return parts
 	case "web_search_tool_result":
-		r.searchResults(parts, &b)
+		r.searchResults(parts, b)
 		return parts
 	default:
-		return r.appendContent(parts, kind, &b)
+		return r.appendContent(parts, kind, b)
 	}
 }
 
@@ -129,7 +132,7 @@ func (r *turnReader) resultParts(v wire.Span) []dialect.Part {
 		return nil
 	}
 	for r.inner = 0; list.Next(); r.inner++ {
-		b := r.blockMembers(list.Value)
+		b, _ := r.blockMembers(list.Value.Start)
 		parts = r.appendContent(parts, r.string(b.kind), &b)
 	}
 	r.inner = -1

@@ -22,14 +22,17 @@ func (Dialect) ReadTurn(body []byte) (*dialect.Turn, error) {
 	t := &r.turn
 	hasMessages := false
 	members := wire.OpenObject(body)
-	for members.Next() {
+	for members.NextKey() {
+		if members.Is("messages") {
+			hasMessages = true
+			members.SkipTo(r.messages(members.Value.Start))
+			continue
+		}
+		members.Skip()
 		v := members.Value
 		switch {
 		case members.Is("model"):
 			t.Model = r.string(v)
-		case members.Is("messages"):
-			hasMessages = true
-			r.messages(v)
 		case members.Is("system"):
 			r.system(v)
 		case members.Is("tools"):
@@ -119,74 +122,92 @@ func (r *turnReader) system(v wire.Span) {
 	}
 }
 
-func (r *turnReader) messages(v wire.Span) {
-	list := wire.ArrayAt(r.src, v.Start)
+// messages reads the messages at i, and returns where they end.
+func (r *turnReader) messages(i int) int {
+	list := wire.ArrayAt(r.src, i)
 	if list.Err != nil {
 		r.failAt("messages", "must be an array")
-		return
+		return wire.SkipValue(r.src, i)
 	}
-	for r.message = 0; list.Next(); r.message++ {
+	for r.message = 0; list.NextStart(); r.message++ {
 		r.block, r.inner = -1, -1
-		var content wire.Span
-		role := ""
-		members := wire.ObjectAt(r.src, list.Value.Start)
-		if r.src[list.Value.Start] != '{' {
-			r.fail("must be an object")
-			return
-		}
-		for members.Next() {
-			switch {
-			case members.Is("role"):
-				role = r.string(members.Value)
-			case members.Is("content"):
-				content = members.Value
-			}
-		}
-		m := dialect.Message{}
-		switch role {
-		case "user":
-		case "assistant":
-			m.Role = dialect.Assistant
-		case "system":
-			m.Role = dialect.System
-		default:
-			r.fail("the role must be user, assistant or system")
-			return
-		}
-		if m.Parts = r.content(content); len(m.Parts) > 0 {
-			r.turn.Messages = append(r.turn.Messages, m)
-		}
+		list.SkipTo(r.readMessage(list.Value.Start))
 	}
+	return list.End()
 }
 
-// content reads the content of a message: a string or blocks.
-func (r *turnReader) content(v wire.Span) []dialect.Part {
-	if r.isString(v) {
-		if text := r.string(v); text != "" {
-			return []dialect.Part{dialect.Text{Text: text}}
+func (r *turnReader) readMessage(i int) int {
+	if r.src[i] != '{' {
+		r.fail("must be an object")
+		return wire.SkipValue(r.src, i)
+	}
+	var m dialect.Message
+	role, hasContent := "", false
+	members := wire.ObjectAt(r.src, i)
+	for members.NextKey() {
+		if members.Is("content") {
+			hasContent = true
+			var end int
+			m.Parts, end = r.content(members.Value.Start)
+			members.SkipTo(end)
+			continue
 		}
-		return nil
+		if members.Skip(); members.Is("role") {
+			role = r.string(members.Value)
+		}
 	}
-	blocks := wire.ArrayAt(r.src, v.Start)
-	if v == (wire.Span{}) || blocks.Err != nil {
+	r.block = -1
+	switch role {
+	case "user":
+	case "assistant":
+		m.Role = dialect.Assistant
+	case "system":
+		m.Role = dialect.System
+	default:
+		r.fail("the role must be user, assistant or system")
+	}
+	if !hasContent {
 		r.fail("the content must be a string or an array")
-		return nil
 	}
-	parts := make([]dialect.Part, 0, 4)
-	for r.block = 0; blocks.Next(); r.block++ {
-		parts = r.appendPart(parts, blocks.Value)
+	if len(m.Parts) > 0 {
+		r.turn.Messages = append(r.turn.Messages, m)
 	}
-	return parts
+	return members.End()
+}
+
+// content reads the content of a message at i, a string or blocks, and returns where it ends.
+func (r *turnReader) content(i int) (parts []dialect.Part, end int) {
+	blocks := wire.ArrayAt(r.src, i)
+	if blocks.Err != nil {
+		end = wire.SkipValue(r.src, i)
+		if r.src[i] != '"' {
+			r.fail("the content must be a string or an array")
+		}
+		return appendText(nil, r.string(wire.Span{Start: i, End: end})), end
+	}
+	for r.block = 0; blocks.NextStart(); r.block++ {
+		if parts == nil {
+			parts = make([]dialect.Part, 0, 4)
+		}
+		b, end := r.blockMembers(blocks.Value.Start)
+		parts = r.appendPart(parts, &b)
+		blocks.SkipTo(end)
+	}
+	return parts, blocks.End()
 }
 
 func (r *turnReader) tools(v wire.Span) {
 	list := wire.ArrayAt(r.src, v.Start)
-	for list.Next() {
+	for list.NextStart() {
+		if r.src[list.Value.Start] != '{' {
+			r.failAt("tools", "must be objects")
+			return
+		}
 		var tool dialect.Tool
 		kind := ""
-		members := wire.OpenObject(list.Value.Of(r.src))
+		members := wire.ObjectAt(r.src, list.Value.Start)
 		for members.Next() {
-			v := within(list.Value, members.Value)
+			v := members.Value
 			switch {
 			case members.Is("type"):
 				kind = r.string(v)
@@ -206,6 +227,7 @@ func (r *turnReader) tools(v wire.Span) {
 				tool.MaxUses = r.int(v)
 			}
 		}
+		list.SkipTo(members.End())
 		switch {
 		case kind == "" || kind == "custom":
 			tool.Allowed, tool.Blocked, tool.MaxUses = nil, nil, 0
