@@ -37,6 +37,14 @@ type Error struct {
 	RetryAfter time.Duration
 }
 
+// TruncatedMessage is the message of the error with which a response ends whose upstream ended it early (DIA-8).
+const TruncatedMessage = "the upstream ended its answer early"
+
+// Truncated returns the last event of a response that ended before the upstream's last event (DIA-8).
+func Truncated() Event {
+	return Event{Kind: Failed, Truncated: true, Err: &Error{Kind: ServerError, Message: TruncatedMessage}}
+}
+
 // RequestError says why a body cannot be routed or translated. The message is for the client and quotes nothing of the body but
 // the names of members.
 type RequestError struct{ Message string }

@@ -7,12 +7,13 @@ import (
 	"shunt/internal/wire"
 )
 
+// What is wrong with a body.
 var (
-	errBodyNotObject = &RequestError{Message: "the request body must be a JSON object"}
+	ErrBodyNotObject = &RequestError{Message: "the request body must be a JSON object"}
 	errBodyTruncated = &RequestError{Message: "the request body ends inside its JSON object"}
-	errBodyMalformed = &RequestError{Message: "the request body is not well-formed JSON"}
+	ErrBodyMalformed = &RequestError{Message: "the request body is not well-formed JSON"}
 	errBodyTrailing  = &RequestError{Message: "the request body continues after its JSON object"}
-	errModelMissing  = &RequestError{Message: "model: this field is required at the top level of the request body"}
+	ErrModelMissing  = &RequestError{Message: "model: this field is required at the top level of the request body"}
 	errModelTwice    = &RequestError{Message: "model: this field appears twice at the top level of the request body"}
 	errModelType     = &RequestError{Message: "model: must be a string"}
 	errModelEmpty    = &RequestError{Message: "model: must not be empty"}
@@ -92,15 +93,15 @@ func (s *BodyScanner) Request() (Request, error) {
 	case s.err != nil:
 		return Request{}, s.err
 	case errors.Is(s.Err, wire.ErrNotObject):
-		return Request{}, errBodyNotObject
+		return Request{}, ErrBodyNotObject
 	case errors.Is(s.Err, wire.ErrTruncated):
 		return Request{}, errBodyTruncated
 	case s.Err != nil:
-		return Request{}, errBodyMalformed
+		return Request{}, ErrBodyMalformed
 	case wire.SkipSpace(s.body, s.End()) != len(s.body):
 		return Request{}, errBodyTrailing
 	case s.req.Model == "":
-		return Request{}, errModelMissing
+		return Request{}, ErrModelMissing
 	}
 	return s.req, nil
 }

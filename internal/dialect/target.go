@@ -1,5 +1,7 @@
 package dialect
 
+import "slices"
+
 // Target is what [Outbound.Encode] needs to know of an upstream.
 type Target struct {
 	Model   string
@@ -31,6 +33,29 @@ func (a *Accepts) Levels() []string {
 	return a.Efforts
 }
 
+// allEfforts are the levels of effort of all vendors, lowest first.
+var allEfforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+
+// Nearest returns the accepted level of effort that is closest to a client's: that level, or else the next lower one, or else
+// the lowest. A level that no vendor has counts as medium.
+func (a *Accepts) Nearest(level string) string {
+	levels := a.Levels()
+	if slices.Contains(levels, level) {
+		return level
+	}
+	rank := slices.Index(allEfforts, level)
+	if rank < 0 {
+		rank = slices.Index(allEfforts, "medium")
+	}
+	nearest := levels[0]
+	for _, accepted := range levels {
+		if slices.Index(allEfforts, accepted) <= rank {
+			nearest = accepted
+		}
+	}
+	return nearest
+}
+
 var defaultEfforts = []string{"low", "medium", "high"}
 
 // Encoded is a turn as a request to an upstream.
@@ -51,3 +76,16 @@ type Encoded struct {
 
 // Field is a line of a header.
 type Field struct{ Name, Value string }
+
+// Keep reports whether a request to an account contains a piece of reasoning: if the account can read it (RSP-3). It counts
+// what is dropped, and notes that the body depends on the account.
+func (e *Encoded) Keep(r *Reasoning, to Origin) bool {
+	if r.Origin != (Origin{}) {
+		e.Bound = true
+		if r.Origin == to && r.Opaque != "" {
+			return true
+		}
+	}
+	e.Dropped++
+	return false
+}

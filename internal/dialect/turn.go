@@ -6,8 +6,10 @@ import "encoding/json"
 // dialects can express. A [Inbound.ReadTurn] returns it in a normal form:
 //
 //   - Messages of one role that follow each other are one message, and none is empty.
-//   - Results of calls are in the message of the user that follows the calls, before its other parts.
+//   - Results of calls are in the message of the user that follows the calls, in their order, before its other parts.
 //   - Every call has exactly one result, unless the conversation ends with it.
+//
+// [Normalize] brings a conversation into it.
 type Turn struct {
 	Model  string // as the client requested it
 	Stream bool   // whether the client gets the response as a stream of events

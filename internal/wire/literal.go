@@ -99,16 +99,6 @@ func Unescape(dst, inside []byte, limit int) ([]byte, bool) {
 	}
 }
 
-// plain returns the number of bytes at the beginning of a literal's inside that are unescaped ASCII characters.
-func plain(inside []byte) int {
-	for i, c := range inside {
-		if c < ' ' || c >= utf8.RuneSelf || c == '\\' {
-			return i
-		}
-	}
-	return len(inside)
-}
-
 // RawOffset converts an offset in the text that Unescape returned to an offset in the inside.
 func RawOffset(inside []byte, text int) int {
 	raw := 0
@@ -145,56 +135,38 @@ func Spells(inside []byte, name string) bool {
 	return len(inside) == 0
 }
 
-// AppendQuotedBytes is [AppendQuoted] for bytes.
-func AppendQuotedBytes(dst, s []byte) []byte {
-	if isPlain(s) {
-		return append(append(append(dst, '"'), s...), '"')
-	}
-	dst = append(dst, '"')
-	for len(s) > 0 {
-		r, size := utf8.DecodeRune(s)
-		dst, s = appendRune(dst, r), s[size:]
-	}
-	return append(dst, '"')
-}
-
 // AppendQuoted appends s as a JSON string literal with as few escapes as JSON allows; ill-formed UTF-8 becomes U+FFFD.
 func AppendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
-	if isPlain(s) {
-		return append(append(dst, s...), '"')
-	}
-	for _, r := range s {
-		dst = appendRune(dst, r)
-	}
-	return append(dst, '"')
-}
-
-func appendRune(dst []byte, r rune) []byte {
-	switch {
-	case r == '"' || r == '\\':
-		return append(dst, '\\', byte(r))
-	case r == '\n':
-		return append(dst, `\n`...)
-	case r == '\r':
-		return append(dst, `\r`...)
-	case r == '\t':
-		return append(dst, `\t`...)
-	case r < ' ':
-		dst = append(dst, `\u00`...)
-		return append(dst, hexDigits[r>>4], hexDigits[r&15])
-	}
-	return utf8.AppendRune(dst, r)
-}
-
-// isPlain reports whether s consists of ASCII characters that need no escape in a literal.
-func isPlain[S string | []byte](s S) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
-			return false
+	done := 0 // what precedes it is in dst
+	for i := plainString(s); i < len(s); i += plainString(s[i:]) {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && size == 1 {
+				dst = utf8.AppendRune(append(dst, s[done:i]...), r)
+				done = i + 1
+			}
+			i += size
+			continue
+		}
+		dst = append(dst, s[done:i]...)
+		i++
+		done = i
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, `\n`...)
+		case '\r':
+			dst = append(dst, `\r`...)
+		case '\t':
+			dst = append(dst, `\t`...)
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 		}
 	}
-	return true
+	return append(append(dst, s[done:]...), '"')
 }
 
 const hexDigits = "0123456789abcdef"

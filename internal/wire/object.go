@@ -11,9 +11,10 @@ type Span struct{ Start, End int }
 // Of returns the bytes of src that the span covers.
 func (s Span) Of(src []byte) []byte { return src[s.Start:s.End] }
 
-// The values of [Object.Err]: why a walk ended before the closing brace.
+// The values of [Object.Err] and [Array.Err]: why a walk ended before the closing brace or bracket.
 var (
 	ErrNotObject = errors.New("not an object")
+	ErrNotArray  = errors.New("not an array")
 	ErrTruncated = errors.New("ends inside the object")
 	ErrMalformed = errors.New("members are malformed")
 )

@@ -56,14 +56,6 @@ func (Dialect) AppendEdits(dst []wire.Edit, r *dialect.Request, model, accountUU
 	return dst
 }
 
-// AppendCuts implements [dialect.Passing].
-func (Dialect) AppendCuts(dst []wire.Edit, _ []byte, _ dialect.Origin) (_ []wire.Edit, dropped int) {
-	return dst, 0
-}
-
-// AppendReasoningCuts implements [dialect.Passing]. No upstream of the dialect rejects reasoning because another account wrote it.
-func (Dialect) AppendReasoningCuts(dst []wire.Edit, _ []byte) []wire.Edit { return dst }
-
 // quoteAccountUUID returns an account's UUID in the form that replaces [dialect.Request.AccountUUID]: a string literal inside a
 // string literal, and so with escaped quotes (WIRE-6).
 func quoteAccountUUID(uuid string) []byte {

@@ -19,7 +19,7 @@ type encoder struct {
 	b     []byte
 	turn  *dialect.Turn
 	to    *dialect.Target
-	names *dialect.Names
+	names *dialect.ToolNames
 	first bool // no item of the input is written yet
 
 	bound   bool
@@ -51,7 +51,7 @@ func (Dialect) Encode(t *dialect.Turn, to *dialect.Target) (dialect.Encoded, err
 		return dialect.Encoded{}, e.err
 	}
 	return dialect.Encoded{
-		Path: "/responses", Body: e.b, Stream: true, Tools: e.names.Tools, Bound: e.bound, Dropped: e.dropped,
+		Path: "/responses", Body: e.b, Stream: true, Tools: e.names.Renamed(), Bound: e.bound, Dropped: e.dropped,
 	}, nil
 }
 
@@ -189,7 +189,7 @@ func (e *encoder) call(p *dialect.ToolCall) {
 		kind, member = "custom_tool_call", "input"
 	}
 	e.item(kind)
-	e.member("call_id", dialect.ShortID(p.ID, longestID))
+	e.member("call_id", dialect.ValidID(p.ID, longestID))
 	e.member("name", e.names.Of(p.Name))
 	e.member(member, p.Arguments)
 	e.b = append(e.b, '}')
@@ -206,7 +206,7 @@ func (e *encoder) result(p *dialect.ToolResult) {
 		kind = "custom_tool_call_output"
 	}
 	e.item(kind)
-	e.member("call_id", dialect.ShortID(p.CallID, longestID))
+	e.member("call_id", dialect.ValidID(p.CallID, longestID))
 	e.b = append(e.b, `,"output":`...)
 	if text, plain := plainText(p.Parts); plain {
 		switch {
@@ -301,7 +301,7 @@ func (e *encoder) limits() {
 
 func (e *encoder) reasoning() {
 	effort := &e.turn.Effort
-	level := effort.EffortFor(e.to.Accepts.Levels())
+	level := effort.LevelFor(&e.to.Accepts)
 	if level == "" {
 		return
 	}

@@ -128,7 +128,7 @@ func (i *item) appendCall(dst []byte, status string) []byte {
 	if !i.done {
 		return append(dst, `""`...)
 	}
-	return wire.AppendQuotedBytes(dst, i.text)
+	return wire.AppendQuoted(dst, string(i.text))
 }
 
 // appendContent appends the piece of content that a text, a refusal or a summary consists of.
@@ -140,13 +140,13 @@ func (i *item) appendContent(dst []byte) []byte {
 	switch i.kind {
 	case dialect.RefusalPart:
 		dst = append(dst, `{"type":"refusal","refusal":`...)
-		return append(wire.AppendQuotedBytes(dst, text), '}')
+		return append(wire.AppendQuoted(dst, string(text)), '}')
 	case dialect.ReasoningPart:
 		dst = append(dst, `{"type":"summary_text","text":`...)
-		return append(wire.AppendQuotedBytes(dst, text), '}')
+		return append(wire.AppendQuoted(dst, string(text)), '}')
 	}
 	dst = append(dst, `{"type":"output_text","text":`...)
-	dst = wire.AppendQuotedBytes(dst, text)
+	dst = wire.AppendQuoted(dst, string(text))
 	dst = append(dst, `,"annotations":[`...)
 	if i.done {
 		for n := range i.citations {

@@ -7,14 +7,11 @@ import (
 	"shunt/internal/wire"
 )
 
-// maxEvent is the largest event of a stream, and the largest document, that is read, in bytes (DIA-2).
-const maxEvent = 16 << 20
-
 // NewReader implements [dialect.Outbound].
 func (Dialect) NewReader(e *dialect.Encoded, stream bool) dialect.ResponseReader {
 	core := reader{tools: e.Tools}
 	if stream {
-		return &streamReader{reader: core, events: wire.EventReader{Limit: maxEvent}}
+		return &streamReader{reader: core}
 	}
 	return &documentReader{reader: core}
 }
@@ -364,7 +361,7 @@ type documentReader struct {
 
 // Read implements [dialect.ResponseReader].
 func (r *documentReader) Read(dst []dialect.Event, p []byte) []dialect.Event {
-	r.body = append(r.body, p[:min(len(p), maxEvent-len(r.body))]...)
+	r.body = append(r.body, p[:min(len(p), wire.MaxEvent-len(r.body))]...)
 	return dst
 }
 

@@ -10,14 +10,19 @@ import (
 // streamReader reads a response that is a stream of events.
 type streamReader struct {
 	reader
-	events wire.EventReader
+	events wire.Events
 	items  int // of the output that have begun
 }
 
 // Read implements [dialect.ResponseReader].
 func (r *streamReader) Read(dst []dialect.Event, p []byte) []dialect.Event {
 	r.begin(dst)
-	r.events.Write(p, r.event)
+	for r.events.Feed(p); r.events.Next(); {
+		r.event(r.events.Name, r.events.Data)
+	}
+	if r.events.Err != nil && !r.finished {
+		r.fail(&dialect.Error{Kind: dialect.ServerError, Message: r.events.Err.Error()}, false)
+	}
 	return r.take()
 }
 
@@ -31,11 +36,10 @@ func (r *streamReader) End(dst []dialect.Event) []dialect.Event {
 }
 
 // event reads one event. Those that shunt does not know, and those that repeat what others said, are dropped (RSP-4).
-func (r *streamReader) event(name, data []byte) {
+func (r *streamReader) event(kind string, data []byte) {
 	if r.finished {
 		return
 	}
-	kind := string(name)
 	if kind == "" || kind == "message" {
 		kind = typeOf(data)
 	}

@@ -39,7 +39,7 @@ func (e *encoder) tool(t *dialect.Tool) {
 		e.b = append(e.b, `{"type":"function"`...)
 		e.described(t)
 		e.b = append(e.b, `,"parameters":`...)
-		e.b = dialect.AppendObjectSchema(e.b, t.Schema)
+		e.b = dialect.AppendSchema(e.b, t.Schema)
 		e.b = append(e.b, `,"strict":`...)
 		e.b = strconv.AppendBool(e.b, t.Strict)
 	case dialect.CustomTool:
@@ -95,7 +95,7 @@ func (e *encoder) choice() {
 		e.b = append(e.b, `,"tool_choice":"none"`...)
 	case dialect.ChooseOne:
 		kind := "function"
-		if tool := e.names.Tools[e.names.Of(c.Name)]; tool != nil && tool.Kind == dialect.CustomTool {
+		if tool := e.names.Renamed()[e.names.Of(c.Name)]; tool != nil && tool.Kind == dialect.CustomTool {
 			kind = "custom"
 		}
 		e.b = append(e.b, `,"tool_choice":{"type":"`+kind+`"`...)

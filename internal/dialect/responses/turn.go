@@ -157,16 +157,25 @@ func effortOf(level string) dialect.Effort {
 	return dialect.Effort{Thinking: dialect.ThinkingOn, Level: level}
 }
 
+// conversation collects the parts of items as messages, which are not in normal form yet.
+type conversation struct{ messages []dialect.Message }
+
+func (c *conversation) add(role dialect.Role, part dialect.Part) {
+	if text, ok := part.(dialect.Text); !ok || text.Text != "" {
+		c.messages = append(c.messages, dialect.Message{Role: role, Parts: []dialect.Part{part}})
+	}
+}
+
 // readInput reads a text or a list of items.
 func readInput(t *dialect.Turn, raw json.RawMessage) error {
-	var c dialect.Conversation
+	var c conversation
 	if len(raw) > 0 && raw[0] == '"' {
 		var text string
 		if err := decode(raw, &text, "input"); err != nil {
 			return err
 		}
-		c.Add(dialect.User, dialect.Text{Text: text})
-		t.Messages = c.Messages()
+		c.add(dialect.User, dialect.Text{Text: text})
+		t.Messages = dialect.Normalize(c.messages)
 		return nil
 	}
 	var items []json.RawMessage
@@ -186,25 +195,25 @@ func readInput(t *dialect.Turn, raw json.RawMessage) error {
 			return err
 		}
 	}
-	t.Messages = c.Messages()
+	t.Messages = dialect.Normalize(c.messages)
 	return nil
 }
 
-func readItem(t *dialect.Turn, c *dialect.Conversation, item *itemJSON, member string, begun *bool) error {
+func readItem(t *dialect.Turn, c *conversation, item *itemJSON, member string, begun *bool) error {
 	name := dialect.ToolName{Namespace: item.Namespace, Name: item.Name}
 	switch item.Type {
 	case "", "message":
 		return readMessage(t, c, item, member, begun)
 	case "function_call":
-		c.Add(dialect.Assistant, &dialect.ToolCall{ID: item.CallID, Name: name, Arguments: orEmptyObject(item.Arguments)})
+		c.add(dialect.Assistant, &dialect.ToolCall{ID: item.CallID, Name: name, Arguments: orEmptyObject(item.Arguments)})
 	case "custom_tool_call":
-		c.Add(dialect.Assistant, &dialect.ToolCall{ID: item.CallID, Name: name, Arguments: item.Input, Custom: true})
+		c.add(dialect.Assistant, &dialect.ToolCall{ID: item.CallID, Name: name, Arguments: item.Input, Custom: true})
 	case "function_call_output", "custom_tool_call_output":
 		parts, err := readContent(item.Output, member+".output")
 		if err != nil {
 			return err
 		}
-		c.Add(dialect.User, &dialect.ToolResult{CallID: item.CallID, Parts: parts, Custom: item.Type != "function_call_output"})
+		c.add(dialect.User, &dialect.ToolResult{CallID: item.CallID, Parts: parts, Custom: item.Type != "function_call_output"})
 	case "reasoning":
 		// What does not bear shunt's envelope is of no use to another provider (INB-1).
 		if r, ok := dialect.Open(item.EncryptedContent); ok {
@@ -213,7 +222,7 @@ func readItem(t *dialect.Turn, c *dialect.Conversation, item *itemJSON, member s
 				texts[i] = s.Text
 			}
 			r.Text = strings.Join(texts, "\n\n")
-			c.Add(dialect.Assistant, r)
+			c.add(dialect.Assistant, r)
 		}
 	case "additional_tools":
 		t.Tools = appendTools(t.Tools, item.Tools, "")
@@ -234,7 +243,7 @@ func orEmptyObject(arguments string) string {
 	return arguments
 }
 
-func readMessage(t *dialect.Turn, c *dialect.Conversation, item *itemJSON, member string, begun *bool) error {
+func readMessage(t *dialect.Turn, c *conversation, item *itemJSON, member string, begun *bool) error {
 	parts, err := readContent(item.Content, member+".content")
 	if err != nil {
 		return err
@@ -259,7 +268,7 @@ func readMessage(t *dialect.Turn, c *dialect.Conversation, item *itemJSON, membe
 				t.Instructions = append(t.Instructions, text)
 			}
 		default:
-			c.Add(role, part)
+			c.add(role, part)
 		}
 	}
 	*begun = *begun || role != dialect.System

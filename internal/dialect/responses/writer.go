@@ -150,7 +150,7 @@ func (w *writer) delta(dst []byte, i *item, text []byte) []byte {
 	dst = w.itemEvent(dst, n.delta, i)
 	dst = append(dst, n.place...)
 	dst = append(dst, `,"delta":`...)
-	return append(wire.AppendQuotedBytes(dst, text), "}\n\n"...)
+	return append(wire.AppendQuoted(dst, string(text)), "}\n\n"...)
 }
 
 func (w *writer) cite(dst []byte, i *item, source *dialect.Citation) []byte {
@@ -185,7 +185,7 @@ func (w *writer) end(dst []byte, e *dialect.Event) []byte {
 	dst = append(dst, `,"`...)
 	dst = append(dst, n.member...)
 	dst = append(dst, `":`...)
-	dst = append(wire.AppendQuotedBytes(dst, i.text), "}\n\n"...)
+	dst = append(wire.AppendQuoted(dst, string(i.text)), "}\n\n"...)
 	switch i.kind {
 	case dialect.TextPart, dialect.RefusalPart:
 		dst = w.itemEvent(dst, "response.content_part.done", i)
