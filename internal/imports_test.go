@@ -18,21 +18,19 @@ const leaves = "identity secret clock hosts userfile wire"
 const allowed = `
 account: oauth observe store
 admin: account config oauth observe pool quota
-app: account admin config dialect dialect/messages family family/chatgpt family/claude family/keyed gateway oauth observe pool quota store upstream usage
+app: account admin config dialect dialect/messages family family/claude gateway oauth observe pool quota store upstream usage
 apptest: app config family sim sim/simtest
 cli: account admin app config demo family oauth observe simulate
 config: config/schema
 config/schema:
 demo: app config family/claude observe sim
 dialect/dialecttest: dialect wire/wiretest
-dialect/chat: dialect/messages
-dialect/gemini: dialect/messages
 dialect/messages: dialect
 dialect/responses: dialect
 dialect:
 family/chatgpt: dialect dialect/responses family oauth quota
 family/claude: dialect dialect/messages family oauth quota
-family/keyed: dialect/chat dialect/gemini dialect/responses family
+family/keyed: dialect/responses family
 family: dialect oauth pool quota
 gateway: config dialect observe upstream
 http1:

@@ -5,9 +5,7 @@ import (
 	"shunt/internal/dialect"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/family"
-	"shunt/internal/family/chatgpt"
 	"shunt/internal/family/claude"
-	"shunt/internal/family/keyed"
 	"shunt/internal/quota"
 )
 
@@ -17,12 +15,8 @@ import (
 func Registry() []*family.Family {
 	return []*family.Family{
 		&claude.Family,
-		&chatgpt.Family,
 	}
 }
-
-// kinds say what the responses of providers without accounts mean, for the kinds that no family of accounts defines.
-var kinds = families{&keyed.Responses, &keyed.Chat, &keyed.Gemini}
 
 // dialects are the dialects of clients.
 var dialects = []dialect.Inbound{messages.Dialect{}}
@@ -37,11 +31,7 @@ func (fs families) of(p *config.Provider) *family.Family {
 
 // responsesOf returns the family that defines the responses of a provider without accounts, wherever it is in the list.
 func (fs families) responsesOf(p *config.Provider) *family.Family {
-	defines := func(f *family.Family) bool { return f.DefinesKind && f.Kind == string(p.Kind) }
-	if f := fs.find(defines); f != nil {
-		return f
-	}
-	return kinds.find(defines)
+	return fs.find(func(f *family.Family) bool { return f.DefinesKind && f.Kind == string(p.Kind) })
 }
 
 func (fs families) find(wanted func(*family.Family) bool) *family.Family {

@@ -8,7 +8,9 @@ func (x *exchange) losesReasoning() bool {
 }
 
 // hasReasoning reports whether the body contains reasoning that can be cut (GPT-10b).
-func (x *exchange) hasReasoning() bool { return len(x.r.Dialect.AppendReasoningCuts(nil, x.r.Body.Bytes())) > 0 }
+func (x *exchange) hasReasoning() bool {
+	return len(x.r.Dialect.AppendReasoningCuts(nil, x.r.Body.Bytes())) > 0
+}
 
 // edits returns the changes to the body for an attempt.
 func (x *exchange) edits(a *attempt) []wire.Edit {

@@ -6,9 +6,9 @@ import "bytes"
 // Limit bytes of the value, never fails, and ignores what it cannot read. The division of the document into chunks makes no
 // difference.
 type Capture struct {
-	Path  []string           // the names of the member and of the objects around it, from the outside
-	Limit int                // bytes of the value
-	Found func(value []byte) // called with the value as it is written, truncated to Limit bytes, for each member with that path
+	Path  []string // the names of the member and of the objects around it, from the outside
+	Limit int      // bytes of the value
+	To    Capturer // gets the value of each member with that path
 
 	depth     int
 	within    int  // how many names of the path the current object is inside of
@@ -23,12 +23,24 @@ type Capture struct {
 	record    []byte // of a key on the path, or of the value
 }
 
+// Capturer receives what a [Capture] finds.
+type Capturer interface {
+	// Captured receives a value as it is written, truncated to the limit of the capture. It is valid during the call.
+	Captured(value []byte)
+}
+
+// CaptureFunc is a [Capturer] that calls itself.
+type CaptureFunc func(value []byte)
+
+// Captured implements [Capturer].
+func (f CaptureFunc) Captured(value []byte) { f(value) }
+
 // Held returns how many bytes of memory the capture holds.
 func (c *Capture) Held() int { return cap(c.record) }
 
 // Reset makes the capture ready for another document.
 func (c *Capture) Reset() {
-	*c = Capture{Path: c.Path, Limit: c.Limit, Found: c.Found, record: c.record[:0]}
+	*c = Capture{Path: c.Path, Limit: c.Limit, To: c.To, record: c.record[:0]}
 }
 
 // Write accepts the next bytes of the document.
@@ -112,7 +124,7 @@ func (c *Capture) whole(rest []byte) []byte {
 // finish passes on the value that has ended, if it is the member's; rest is the part that is not in the record yet.
 func (c *Capture) finish(rest []byte) {
 	if c.recording {
-		c.Found(c.whole(rest))
+		c.To.Captured(c.whole(rest))
 	}
 	c.matches, c.recording, c.record = false, false, c.record[:0]
 }

@@ -28,7 +28,7 @@ func TestCapture(t *testing.T) {
 	} {
 		for cuts := range uint64(60) {
 			got, found := "", false
-			capture := Capture{Path: c.path, Limit: 32, Found: func(v []byte) { got, found = string(v), true }}
+			capture := Capture{Path: c.path, Limit: 32, To: CaptureFunc(func(v []byte) { got, found = string(v), true })}
 			for _, chunk := range wiretest.Chunks([]byte(c.document), cuts*0x9e3779b97f4a7c15) {
 				capture.Write(chunk)
 			}
@@ -45,7 +45,7 @@ func FuzzCapture(f *testing.F) {
 	f.Fuzz(func(t *testing.T, document []byte, cuts uint64) {
 		var got []byte
 		found := false
-		capture := Capture{Path: []string{"response", "usage"}, Limit: 1 << 20, Found: func(v []byte) { got, found = bytes.Clone(v), true }}
+		capture := Capture{Path: []string{"response", "usage"}, Limit: 1 << 20, To: CaptureFunc(func(v []byte) { got, found = bytes.Clone(v), true })}
 		for _, chunk := range wiretest.Chunks(document, cuts) {
 			capture.Write(chunk)
 		}

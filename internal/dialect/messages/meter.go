@@ -14,11 +14,14 @@ type responseMeter struct {
 
 func newResponseMeter() *responseMeter {
 	m := &responseMeter{}
-	m.Capture = wire.Capture{Path: usagePath, Limit: maxHeld, Found: func(object []byte) { readUsage(&m.usage, object) }}
+	m.Capture = wire.Capture{Path: usagePath, Limit: maxHeld, To: m}
 	return m
 }
 
 var usagePath = []string{"usage"}
+
+// Captured implements [wire.Capturer].
+func (m *responseMeter) Captured(object []byte) { readUsage(&m.usage, object) }
 
 // Usage implements [dialect.Meter].
 func (m *responseMeter) Usage() dialect.Usage { return m.usage }

@@ -55,9 +55,12 @@ type responseMeter struct {
 // NewMeter implements [dialect.Passing].
 func (Dialect) NewMeter() dialect.Meter {
 	m := &responseMeter{}
-	m.Capture = wire.Capture{Path: []string{"usage"}, Limit: maxHeld, Found: func(object []byte) { readUsage(&m.usage, object) }}
+	m.Capture = wire.Capture{Path: []string{"usage"}, Limit: maxHeld, To: m}
 	return m
 }
+
+// Captured implements [wire.Capturer].
+func (m *responseMeter) Captured(object []byte) { readUsage(&m.usage, object) }
 
 // Usage implements [dialect.Meter].
 func (m *responseMeter) Usage() dialect.Usage { return m.usage }
@@ -96,16 +99,16 @@ const longestField = 64
 // NewStreamMeter implements [dialect.Passing].
 func (Dialect) NewStreamMeter() dialect.StreamMeter {
 	m := &streamMeter{}
-	text := func(field *string) func([]byte) {
+	text := func(field *string) wire.CaptureFunc {
 		return func(v []byte) { _ = json.Unmarshal(v, field) } // anything but a string changes nothing
 	}
 	for i, c := range []wire.Capture{
-		{Path: []string{"type"}, Found: text(&m.kind)},
-		{Path: []string{"response", "usage"}, Found: func(object []byte) { readUsage(&m.pending, object) }},
-		{Path: []string{"response", "error", "code"}, Found: text(&m.code)},
-		{Path: []string{"error", "code"}, Found: text(&m.code)},
-		{Path: []string{"error", "type"}, Found: text(&m.code)},
-		{Path: []string{"code"}, Found: text(&m.code)},
+		{Path: []string{"type"}, To: text(&m.kind)},
+		{Path: []string{"response", "usage"}, To: wire.CaptureFunc(func(object []byte) { readUsage(&m.pending, object) })},
+		{Path: []string{"response", "error", "code"}, To: text(&m.code)},
+		{Path: []string{"error", "code"}, To: text(&m.code)},
+		{Path: []string{"error", "type"}, To: text(&m.code)},
+		{Path: []string{"code"}, To: text(&m.code)},
 	} {
 		c.Limit = maxHeld / 8
 		m.captures[i] = c

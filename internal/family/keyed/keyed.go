@@ -3,8 +3,6 @@
 package keyed
 
 import (
-	"shunt/internal/dialect/chat"
-	"shunt/internal/dialect/gemini"
 	"shunt/internal/dialect/responses"
 	"shunt/internal/family"
 )
@@ -14,19 +12,4 @@ var Responses = family.Family{
 	Name: "responses", Title: "Responses API", Kind: "responses", DefinesKind: true,
 	Dialect: responses.Dialect{}, Path: "/responses", ModelHeader: "Openai-Model",
 	Rules: family.Standard,
-}
-
-// Chat are providers of the Chat Completions API.
-var Chat = family.Family{
-	Name: "chat", Title: "Chat Completions API", Kind: "chat", DefinesKind: true,
-	Dialect: chat.Dialect{}, Path: "/chat/completions",
-	Rules: family.Standard,
-}
-
-// Gemini are providers of the Gemini API. The path of a request contains its model, so the dialect sets it.
-var Gemini = family.Family{
-	Name: "gemini", Title: "Gemini API", Kind: "gemini", DefinesKind: true,
-	Dialect:      gemini.Dialect{},
-	DelaysInBody: true, // GEM-2
-	Rules:        family.Standard,
 }
