@@ -13,7 +13,6 @@ import (
 var (
 	shuntPath  string
 	claudePath string
-	codexPath  string
 )
 
 func TestMain(m *testing.M) {
@@ -27,10 +26,7 @@ func run(m *testing.M) int {
 		shuntPath, err = build(dir)
 	}
 	if err == nil {
-		claudePath, err = findClient("@anthropic-ai/claude-code-"+platform(), "claude")
-	}
-	if err == nil {
-		codexPath, err = findClient("@openai/codex-"+platform(), "vendor/*/bin/codex")
+		claudePath, err = findClaude()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
@@ -51,20 +47,17 @@ func build(dir string) (string, error) {
 	return path, nil
 }
 
-// platform returns what the clients' packages call this machine.
-func platform() string {
+func findClaude() (string, error) {
 	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
 	if arch == "" {
 		arch = runtime.GOARCH
 	}
-	return runtime.GOOS + "-" + arch
-}
-
-// findClient returns the program of an installed package.
-func findClient(module, program string) (string, error) {
-	found, err := filepath.Glob(filepath.Join("clients", "node_modules", module, filepath.FromSlash(program)))
-	if err != nil || len(found) == 0 {
-		return "", fmt.Errorf("run scripts/test-tools to install the clients: %s is missing (%v)", module, err)
+	path, err := filepath.Abs(filepath.Join("clients", "node_modules", "@anthropic-ai", "claude-code-"+runtime.GOOS+"-"+arch, "claude"))
+	if err != nil {
+		return "", err
 	}
-	return filepath.Abs(found[0])
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("run scripts/test-tools to install the clients: %w", err)
+	}
+	return path, nil
 }
