@@ -49,34 +49,32 @@ func (Dialect) AppendReasoningCuts(dst []wire.Edit, body []byte) []wire.Edit {
 	return dst
 }
 
-// appendCuts appends edits that remove the reasoning items for which cut returns true, each with a comma beside it.
+// appendCuts appends an edit for each reasoning item for which cut returns true, which removes the item and a comma beside it.
 func appendCuts(dst []wire.Edit, body []byte, cut func(item []byte) bool) (_ []wire.Edit, dropped int) {
-	kept := false     // an item before this one stays
-	removed := -1     // where the run of removed items at the beginning starts
-	previousEnd := -1 // of the last item that stays
+	remove := func(start, end int) { dst = append(dst, wire.Edit{Span: wire.Span{Start: start, End: end}}) }
+	var previous wire.Span
+	leading := true // no item has stayed yet: an item goes with the comma after it
+	pending := false
 	eachItem(body, func(item wire.Span) bool {
-		if text := item.Of(body); !isReasoning(text) || !cut(text) {
-			if removed >= 0 {
-				dst = append(dst, wire.Edit{Span: wire.Span{Start: removed, End: item.Start}})
-				removed = -1
-			}
-			kept, previousEnd = true, item.End
-			return true
+		if pending {
+			remove(previous.Start, item.Start)
+			pending = false
 		}
-		dropped++
-		switch {
-		case kept:
-			dst = append(dst, wire.Edit{Span: wire.Span{Start: previousEnd, End: item.End}})
-			previousEnd = item.End
-		case removed < 0:
-			removed = item.Start
+		switch text := item.Of(body); {
+		case !isReasoning(text) || !cut(text):
+			leading = false
+		case leading:
+			pending = true
+			dropped++
+		default:
+			remove(previous.End, item.End)
+			dropped++
 		}
+		previous = item
 		return true
 	})
-	if removed >= 0 { // nothing stays
-		if input, ok := wire.Member(body, "input"); ok {
-			dst = append(dst, wire.Edit{Span: input, With: []byte("[]")})
-		}
+	if pending {
+		remove(previous.Start, previous.End)
 	}
 	return dst, dropped
 }

@@ -106,7 +106,7 @@ type modelJSON struct {
 // ParseModels implements [dialect.Outbound].
 func (Dialect) ParseModels(body []byte) ([]dialect.Model, error) {
 	var list modelsJSON
-	if err := json.Unmarshal(body, &list); err != nil {
+	if err := json.Unmarshal(body, &list); err != nil || list.Data == nil && list.Models == nil {
 		return nil, errors.New("the response is not a list of models")
 	}
 	models := make([]dialect.Model, 0, len(list.Data)+len(list.Models))
@@ -127,7 +127,7 @@ func (Dialect) AppendModels(dst []byte, models []dialect.Model) []byte {
 	return dialect.AppendOpenModels(dst, models)
 }
 
-// carries reports whether a body contains a member of the name reasoning type, as it is written.
+// reasoningType is the type of a reasoning item, as clients write it.
 var reasoningType = []byte(`"reasoning"`)
 
 // CarriesReasoning implements [dialect.Passing].

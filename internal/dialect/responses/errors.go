@@ -91,8 +91,10 @@ func appendError(dst []byte, e *dialect.Error) []byte {
 	if e.Kind == dialect.QuotaExhausted && !e.Resets.IsZero() {
 		dst = append(dst, `,"resets_at":`...)
 		dst = strconv.AppendInt(dst, e.Resets.Unix(), 10)
+	}
+	if e.Kind == dialect.QuotaExhausted && e.RetryAfter > 0 {
 		dst = append(dst, `,"resets_in_seconds":`...)
-		dst = strconv.AppendInt(dst, int64(max(e.RetryAfter, 0)/time.Second), 10)
+		dst = strconv.AppendInt(dst, int64((e.RetryAfter+time.Second-1)/time.Second), 10)
 	}
 	return append(dst, '}')
 }

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -80,6 +81,7 @@ type streamMeter struct {
 	hasData bool
 	kind    string // the type in its data
 	code    string // of the error in its data
+	class   string // its type
 	pending dialect.Usage
 
 	captures [6]wire.Capture
@@ -107,7 +109,7 @@ func (Dialect) NewStreamMeter() dialect.StreamMeter {
 		{Path: []string{"response", "usage"}, To: wire.CaptureFunc(func(object []byte) { readUsage(&m.pending, object) })},
 		{Path: []string{"response", "error", "code"}, To: text(&m.code)},
 		{Path: []string{"error", "code"}, To: text(&m.code)},
-		{Path: []string{"error", "type"}, To: text(&m.code)},
+		{Path: []string{"error", "type"}, To: text(&m.class)},
 		{Path: []string{"code"}, To: text(&m.code)},
 	} {
 		c.Limit = maxHeld / 8
@@ -211,7 +213,7 @@ func (m *streamMeter) dispatch() {
 			m.usage = m.pending
 		}
 		if (name == eventFailed || name == eventError) && m.failure == "" {
-			m.failure = plainCode(m.code)
+			m.failure = plainCode(cmp.Or(m.code, m.class))
 		}
 	}
 	if m.hasData {
@@ -219,7 +221,7 @@ func (m *streamMeter) dispatch() {
 			m.captures[i].Reset()
 		}
 	}
-	m.name, m.hasData, m.kind, m.code, m.pending = "", false, "", "", dialect.Usage{}
+	m.name, m.hasData, m.kind, m.code, m.class, m.pending = "", false, "", "", "", dialect.Usage{}
 }
 
 // plainCode returns a code of lower-case letters and underscores, or "unknown" (OBS-1).

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"bytes"
 	"strings"
 
 	"shunt/internal/dialect"
@@ -15,7 +16,8 @@ const (
 	eventError      = "error"
 )
 
-// maxAnnouncements is how many events that announce a response are passed over in search of the first other one (FAM-7).
+// maxAnnouncements is how many events that announce a response, comments and pings are passed over in search of the first other
+// event (FAM-7).
 const maxAnnouncements = 16
 
 // FirstEvent implements [dialect.Passing] (FAM-7).
@@ -28,14 +30,11 @@ func (Dialect) FirstEvent(head []byte) (dialect.Opening, bool) {
 			return o, false
 		}
 		pos = e.End
-		if !e.HasData {
-			continue
-		}
 		name := e.Name
-		if name == "" {
+		if name == "" && e.HasData {
 			name = typeOf(e.Data)
 		}
-		if announces(name) && announced < maxAnnouncements {
+		if (!e.HasData || announces(name)) && announced < maxAnnouncements {
 			announced++
 			continue
 		}
@@ -76,7 +75,11 @@ func failureIn(data []byte) (dialect.Error, bool) {
 	if e, ok := wire.Member(data, "error"); ok && data[e.Start] == '{' {
 		return parseErrorObject(e.Of(data))
 	}
-	return parseErrorObject(data)
+	e, _ := parseErrorObject(data)
+	if e.Code == eventError { // the type of the event, and not of an error
+		e.Code = ""
+	}
+	return e, e.Code != "" || e.Message != ""
 }
 
 func typeOf(data []byte) string {
@@ -101,31 +104,54 @@ func (Dialect) ResponseModel(head []byte) (wire.Span, bool) {
 	return wire.Span{}, false
 }
 
-// EventModels implements [dialect.Passing]: the response is repeated in several events (RTE-3), and with it, in ChatGPT's, a
-// header that names the model (GPT-11).
+// EventModels implements [dialect.Passing]: the response is repeated in several events (RTE-3), and with it, in ChatGPT's, the
+// headers that name its model, which some events have themselves (GPT-11).
 func (Dialect) EventModels(dst []wire.Span, e *wire.Event) []wire.Span {
 	if e.DataSpan == (wire.Span{}) {
 		return dst
 	}
-	data := e.Data
-	add := func(at int, object []byte, name string) {
-		if value, ok := wire.Member(object, name); ok && object[value.Start] == '"' {
-			start := e.DataSpan.Start + at
-			dst = append(dst, wire.Span{Start: start + value.Start, End: start + value.End})
-		}
-	}
-	response, ok := wire.Member(data, "response")
-	if !ok || data[response.Start] != '{' {
-		return dst
-	}
-	add(response.Start, response.Of(data), "model")
-	for _, holder := range [...]wire.Span{{Start: 0, End: len(data)}, response} {
-		object := holder.Of(data)
-		if headers, ok := wire.Member(object, "headers"); ok && object[headers.Start] == '{' {
-			add(holder.Start+headers.Start, headers.Of(object), "openai-model")
+	for data := wire.OpenObject(e.Data); data.Next(); {
+		at := e.DataSpan.Start + data.Value.Start
+		switch {
+		case data.Is("headers"):
+			dst = appendHeaderModels(dst, data.Raw(), at)
+		case data.Is("response"):
+			for response := wire.OpenObject(data.Raw()); response.Next(); {
+				switch {
+				case response.Is("headers"):
+					dst = appendHeaderModels(dst, response.Raw(), at+response.Value.Start)
+				case response.Is("model"):
+					dst = appendLiteral(dst, response.Raw(), at+response.Value.Start)
+				}
+			}
 		}
 	}
 	return dst
+}
+
+// appendHeaderModels appends the values of the headers that name a model, of which an object that starts at a position has one
+// or a list. Codex compares their names in any letter case.
+func appendHeaderModels(dst []wire.Span, object []byte, at int) []wire.Span {
+	for headers := wire.OpenObject(object); headers.Next(); {
+		name := object[headers.Key.Start+1 : headers.Key.End-1]
+		if !bytes.EqualFold(name, []byte("openai-model")) && !bytes.EqualFold(name, []byte("x-openai-model")) {
+			continue
+		}
+		value := headers.Raw()
+		dst = appendLiteral(dst, value, at+headers.Value.Start)
+		for list := wire.ArrayAt(value, 0); list.Next(); {
+			dst = appendLiteral(dst, list.Value.Of(value), at+headers.Value.Start+list.Value.Start)
+		}
+	}
+	return dst
+}
+
+// appendLiteral appends the place of a value that starts at a position, if it is a string.
+func appendLiteral(dst []wire.Span, value []byte, at int) []wire.Span {
+	if value[0] != '"' {
+		return dst
+	}
+	return append(dst, wire.Span{Start: at, End: at + len(value)})
 }
 
 // NamesModelAgain implements [dialect.Passing].
