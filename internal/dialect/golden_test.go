@@ -21,6 +21,7 @@ import (
 
 	"shunt/internal/dialect"
 	"shunt/internal/dialect/messages"
+	"shunt/internal/dialect/responses"
 )
 
 var update = flag.Bool("update", false, "write what translation gives into the golden conversations")
@@ -28,10 +29,10 @@ var update = flag.Bool("update", false, "write what translation gives into the g
 // The dialects that a golden conversation may name.
 var (
 	inbound = map[string]dialect.Inbound{
-		"messages": messages.Dialect{},
+		"messages": messages.Dialect{}, "responses": responses.Dialect{},
 	}
 	outbound = map[string]dialect.Outbound{
-		"messages": messages.Dialect{},
+		"messages": messages.Dialect{}, "responses": responses.Dialect{},
 	}
 )
 

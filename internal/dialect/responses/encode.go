@@ -3,6 +3,7 @@ package responses
 import (
 	"cmp"
 	"strconv"
+	"strings"
 
 	"shunt/internal/dialect"
 	"shunt/internal/wire"
@@ -22,14 +23,12 @@ type encoder struct {
 	names *dialect.ToolNames
 	first bool // no item of the input is written yet
 
-	bound   bool
-	dropped int
-	err     error
+	encoded dialect.Encoded
 }
 
 // Encode implements [dialect.Outbound]. A request always streams, since the events tell more than the document.
 func (Dialect) Encode(t *dialect.Turn, to *dialect.Target) (dialect.Encoded, error) {
-	e := &encoder{turn: t, to: to, names: dialect.NameTools(t, longestName), first: true, b: make([]byte, 0, 4<<10)}
+	e := &encoder{turn: t, to: to, names: dialect.NameTools(t, longestName), first: true, b: make([]byte, 0, sizeOf(t))}
 	e.b = append(e.b, `{"model":`...)
 	e.b = wire.AppendQuoted(e.b, to.Model)
 	e.instructions()
@@ -47,24 +46,53 @@ func (Dialect) Encode(t *dialect.Turn, to *dialect.Target) (dialect.Encoded, err
 		e.b = wire.AppendQuoted(e.b, key)
 	}
 	e.b = append(e.b, `,"store":false,"stream":true}`...)
-	if e.err != nil {
-		return dialect.Encoded{}, e.err
+	e.encoded.Path, e.encoded.Body, e.encoded.Stream, e.encoded.Tools = "/responses", e.b, true, e.names.Renamed()
+	return e.encoded, nil
+}
+
+// sizeOf estimates the size of a request, in bytes, so that its buffer rarely grows: the texts with a tenth for escapes.
+func sizeOf(t *dialect.Turn) int {
+	const perItem = 128
+	size := 4 << 10
+	for _, text := range t.Instructions {
+		size += len(text.Text)
 	}
-	return dialect.Encoded{
-		Path: "/responses", Body: e.b, Stream: true, Tools: e.names.Renamed(), Bound: e.bound, Dropped: e.dropped,
-	}, nil
+	for i := range t.Tools {
+		size += perItem + len(t.Tools[i].Description) + len(t.Tools[i].Schema)
+	}
+	var parts func([]dialect.Part)
+	parts = func(list []dialect.Part) {
+		for _, part := range list {
+			size += perItem
+			switch p := part.(type) {
+			case dialect.Text:
+				size += len(p.Text)
+			case *dialect.Image:
+				size += len(p.Data) + len(p.URL)
+			case *dialect.File:
+				size += len(p.Data) + len(p.URL) + len(p.Text)
+			case *dialect.ToolCall:
+				size += len(p.Arguments)
+			case *dialect.ToolResult:
+				parts(p.Parts)
+			case *dialect.Reasoning:
+				size += len(p.Text) + len(p.Opaque)
+			}
+		}
+	}
+	for i := range t.Messages {
+		parts(t.Messages[i].Parts)
+	}
+	return size + size/10
 }
 
 func (e *encoder) instructions() {
 	e.b = append(e.b, `,"instructions":`...)
-	text := ""
+	texts := make([]string, len(e.turn.Instructions))
 	for i, part := range e.turn.Instructions {
-		if i > 0 {
-			text += "\n\n"
-		}
-		text += part.Text
+		texts[i] = part.Text
 	}
-	e.b = wire.AppendQuoted(e.b, text)
+	e.b = wire.AppendQuoted(e.b, strings.Join(texts, "\n\n"))
 }
 
 // message writes the items of a message. Texts and images that follow each other are one item.
@@ -169,12 +197,12 @@ func (e *encoder) dataOrURL(mediaType, data, url string) {
 
 func (e *encoder) file(p *dialect.File) {
 	switch {
-	case p.Text != "":
-		e.text(dialect.User, dialect.Text{Text: p.Text})
-		return
 	case p.URL != "":
 		e.b = append(e.b, `{"type":"input_file"`...)
 		e.member("file_url", p.URL)
+	case p.Data == "":
+		e.text(dialect.User, dialect.Text{Text: p.Text})
+		return
 	default:
 		e.b = append(e.b, `{"type":"input_file","file_data":`...)
 		e.dataOrURL(cmp.Or(p.MediaType, "application/pdf"), p.Data, "")
@@ -191,7 +219,11 @@ func (e *encoder) call(p *dialect.ToolCall) {
 	e.item(kind)
 	e.member("call_id", dialect.ValidID(p.ID, longestID))
 	e.member("name", e.names.Of(p.Name))
-	e.member(member, p.Arguments)
+	arguments := p.Arguments
+	if arguments == "" && !p.Custom {
+		arguments = "{}"
+	}
+	e.member(member, arguments)
 	e.b = append(e.b, '}')
 }
 
@@ -245,24 +277,24 @@ func (e *encoder) result(p *dialect.ToolResult) {
 
 // plainText returns the texts of a result joined by line feeds, if it has nothing else.
 func plainText(parts []dialect.Part) (text string, plain bool) {
+	if len(parts) == 1 {
+		t, ok := parts[0].(dialect.Text)
+		return t.Text, ok
+	}
+	texts := make([]string, len(parts))
 	for i, part := range parts {
 		t, ok := part.(dialect.Text)
 		if !ok {
 			return "", false
 		}
-		if i > 0 {
-			text += "\n"
-		}
-		text += t.Text
+		texts[i] = t.Text
 	}
-	return text, true
+	return strings.Join(texts, "\n"), true
 }
 
 // thought writes reasoning that this upstream can read (RSP-3).
 func (e *encoder) thought(p *dialect.Reasoning) {
-	e.bound = true
-	if p.Origin != e.to.Origin || p.Opaque == "" {
-		e.dropped++
+	if !e.encoded.Keep(p, e.to.Origin) {
 		return
 	}
 	e.item("reasoning")
@@ -280,10 +312,16 @@ func (e *encoder) thought(p *dialect.Reasoning) {
 	e.b = append(e.b, '}')
 }
 
+// fewestTokens is the lowest limit on the length of a response that the API accepts.
+const fewestTokens = 16
+
 func (e *encoder) limits() {
-	if t := e.turn; t.MaxTokens > 0 && !e.to.Accepts.OmitMaxTokens {
+	if limit := e.turn.MaxTokens; limit > 0 && !e.to.Accepts.OmitMaxTokens {
+		if most := e.to.Accepts.MaxOutputTokens; most > 0 {
+			limit = min(limit, most)
+		}
 		e.b = append(e.b, `,"max_output_tokens":`...)
-		e.b = strconv.AppendInt(e.b, int64(t.MaxTokens), 10)
+		e.b = strconv.AppendInt(e.b, int64(max(limit, fewestTokens)), 10)
 	}
 	if !e.to.Accepts.Sampling {
 		return
@@ -324,12 +362,12 @@ func (e *encoder) format() {
 		e.b = append(e.b, `,"text":{"format":{"type":"json_object"}}`...)
 	default:
 		e.b = append(e.b, `,"text":{"format":{"type":"json_schema"`...)
-		e.member("name", cmp.Or(f.Name, "output"))
+		e.member("name", dialect.ValidID(cmp.Or(f.Name, "output"), longestName))
 		if f.Description != "" {
 			e.member("description", f.Description)
 		}
 		e.b = append(e.b, `,"schema":`...)
-		e.b = append(e.b, f.Schema...)
+		e.b = wire.AppendCompact(e.b, f.Schema)
 		e.b = append(e.b, `,"strict":`...)
 		e.b = strconv.AppendBool(e.b, f.Strict)
 		e.b = append(e.b, "}}"...)

@@ -1,7 +1,9 @@
 package responses
 
 import (
+	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"shunt/internal/dialect"
 	"shunt/internal/wire"
@@ -20,7 +22,7 @@ func (Dialect) NewReader(e *dialect.Encoded, stream bool) dialect.ResponseReader
 type reader struct {
 	tools map[string]*dialect.Tool
 	dst   []dialect.Event
-	text  []byte // of the events since the last call
+	text  []byte // decoded for the events of the current call
 	parts int    // started so far
 	open  []openPart
 
@@ -65,14 +67,23 @@ func (r *reader) start(at place, kind dialect.PartType, call *dialect.ToolCall) 
 
 // delta adds a piece of text, the inside of a string literal, to a part.
 func (r *reader) delta(p *openPart, inside []byte) {
-	start := len(r.text)
-	decoded, ok := wire.Unescape(r.text[start:start], inside, wire.NoLimit)
-	if !ok || len(decoded) == 0 {
-		return
+	text := inside
+	if !wire.IsPlain(inside) {
+		start := len(r.text)
+		r.text = slices.Grow(r.text, len(inside)+utf8.UTFMax) // a text is seldom longer than its literal
+		decoded, ok := wire.Unescape(r.text[start:start], inside, wire.NoLimit)
+		if !ok {
+			return
+		}
+		if end := start + len(decoded); end <= cap(r.text) {
+			r.text = r.text[:end]
+		}
+		text = decoded
 	}
-	r.text = append(r.text, decoded...)
-	p.wrote = true
-	r.dst = append(r.dst, dialect.Event{Kind: dialect.PartDelta, Part: p.part, Type: p.kind, Text: r.text[start:]})
+	if len(text) > 0 {
+		p.wrote = true
+		r.dst = append(r.dst, dialect.Event{Kind: dialect.PartDelta, Part: p.part, Type: p.kind, Text: text})
+	}
 }
 
 // end ends the part at a place.
@@ -90,7 +101,8 @@ func (r *reader) end(at place, e dialect.Event) {
 // finish ends the response with the object that the last event, or the document, contains.
 func (r *reader) finish(response []byte) {
 	e := dialect.Event{Kind: dialect.Finished, Stop: dialect.EndTurn}
-	var incomplete string
+	var incomplete bool
+	var reason string
 	members := wire.OpenObject(response)
 	for members.Next() {
 		switch {
@@ -98,16 +110,18 @@ func (r *reader) finish(response []byte) {
 			if members.Raw()[0] == '{' {
 				readUsage(&e.Usage, members.Raw())
 			}
+		case members.Is("status"):
+			incomplete = string(members.Raw()) == `"incomplete"`
 		case members.Is("incomplete_details"):
-			if reason, ok := wire.Member(members.Raw(), "reason"); ok && members.Raw()[0] == '{' {
-				incomplete = string(reason.Of(members.Raw()))
-			}
+			reason = textOf(members.Raw(), "reason")
 		}
 	}
 	switch { // RSP-2
-	case incomplete == `"max_output_tokens"`:
+	case reason == "content_filter":
+		e.Stop = dialect.StopRefusal
+	case reason == "max_output_tokens", incomplete: // a call may be truncated, for whichever reason
 		e.Stop = dialect.StopMaxTokens
-	case incomplete == `"content_filter"`, r.refused && !r.called:
+	case r.refused && !r.called:
 		e.Stop = dialect.StopRefusal
 	case r.called:
 		e.Stop = dialect.StopToolUse
@@ -118,8 +132,22 @@ func (r *reader) finish(response []byte) {
 	r.dst, r.finished = append(r.dst, e), true
 }
 
-func (r *reader) fail(e *dialect.Error, truncated bool) {
-	r.dst, r.finished = append(r.dst, dialect.Event{Kind: dialect.Failed, Err: e, Truncated: truncated}), true
+// fail ends the response with an error, unless it has ended.
+func (r *reader) fail(e *dialect.Error) {
+	if r.finished {
+		return
+	}
+	if e.Message == "" {
+		e.Message = "the upstream reported an error without a message"
+	}
+	r.dst, r.finished = append(r.dst, dialect.Event{Kind: dialect.Failed, Err: e}), true
+}
+
+// truncated ends a response that has not ended (DIA-8).
+func (r *reader) truncated() {
+	if !r.finished {
+		r.dst, r.finished = append(r.dst, dialect.Truncated()), true
+	}
 }
 
 // begin prepares for the events of one call.
@@ -139,11 +167,6 @@ func (r *reader) take() []dialect.Event {
 	dst := r.dst
 	r.dst = nil
 	return dst
-}
-
-// truncated is how a response fails that ends before its last event (DIA-8).
-func truncated() *dialect.Error {
-	return &dialect.Error{Kind: dialect.ServerError, Message: "the upstream ended its response early"}
 }
 
 // item reads a whole item of the output, as far as its parts were not in earlier events, and ends its parts.
@@ -310,11 +333,8 @@ func (r *reader) search(at place, item []byte) {
 					s.Query = action.Decoded()
 				case action.Is("sources"):
 					for source := range elements(action.Raw()) {
-						if url, ok := wire.Member(source, "url"); ok {
-							if inside, isText := wire.InsideOf(url.Of(source)); isText {
-								text, _ := wire.Unescape(nil, inside, wire.NoLimit)
-								s.Results = append(s.Results, dialect.SearchResult{URL: string(text)})
-							}
+						if url := textOf(source, "url"); url != "" {
+							s.Results = append(s.Results, dialect.SearchResult{URL: url})
 						}
 					}
 				}
@@ -353,7 +373,7 @@ func hasElements(array []byte) bool {
 	return false
 }
 
-// documentReader reads a response that is one JSON document.
+// documentReader reads a response that is one JSON document, of at most [wire.MaxEvent] bytes.
 type documentReader struct {
 	reader
 	body []byte
@@ -361,42 +381,41 @@ type documentReader struct {
 
 // Read implements [dialect.ResponseReader].
 func (r *documentReader) Read(dst []dialect.Event, p []byte) []dialect.Event {
-	r.body = append(r.body, p[:min(len(p), wire.MaxEvent-len(r.body))]...)
-	return dst
+	r.begin(dst)
+	if len(r.body)+len(p) > wire.MaxEvent {
+		r.body = nil
+		r.fail(&dialect.Error{Kind: dialect.ServerError, Message: "the response is longer than 16 MiB"})
+	}
+	if !r.finished {
+		r.body = append(r.body, p...)
+	}
+	return r.take()
 }
 
 // End implements [dialect.ResponseReader].
 func (r *documentReader) End(dst []dialect.Event) []dialect.Event {
 	r.begin(dst)
-	r.read()
+	if !r.finished {
+		r.read()
+	}
+	r.truncated()
 	return r.take()
 }
 
 func (r *documentReader) read() {
-	whole := wire.OpenObject(r.body)
-	var output []byte
-	var status, id string
-	for whole.Next() {
-		switch {
-		case whole.Is("output"):
-			output = whole.Raw()
-		case whole.Is("status"):
-			status = whole.Decoded()
-		case whole.Is("id"):
-			id = whole.Decoded()
-		}
+	if !wire.Valid(r.body) {
+		return
 	}
-	if e, ok := (Dialect{}).ParseError(r.body); whole.Err != nil || output == nil || status == "failed" {
-		if ok {
-			r.fail(&e, false)
-		} else {
-			r.fail(truncated(), true)
+	output, found := wire.Member(r.body, "output")
+	if !found || textOf(r.body, "status") == "failed" {
+		if e, ok := (Dialect{}).ParseError(r.body); ok {
+			r.fail(&e)
 		}
 		return
 	}
-	r.dst = append(r.dst, dialect.Event{Kind: dialect.Started, ID: id})
+	r.dst = append(r.dst, dialect.Event{Kind: dialect.Started, ID: textOf(r.body, "id")})
 	index := 0
-	for item := range elements(output) {
+	for item := range elements(output.Of(r.body)) {
 		r.item(index, item)
 		index++
 	}

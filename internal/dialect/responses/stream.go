@@ -82,10 +82,13 @@ func failureIn(data []byte) (dialect.Error, bool) {
 	return e, e.Code != "" || e.Message != ""
 }
 
-func typeOf(data []byte) string {
-	members := wire.OpenObject(data)
+func typeOf(data []byte) string { return textOf(data, "type") }
+
+// textOf returns the text of an object's member, or "".
+func textOf(object []byte, name string) string {
+	members := wire.OpenObject(object)
 	for members.Next() {
-		if members.Is("type") {
+		if members.Is(name) {
 			return members.Decoded()
 		}
 	}

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"slices"
 	"strings"
 
 	"shunt/internal/dialect"
@@ -20,8 +21,8 @@ func (r *streamReader) Read(dst []dialect.Event, p []byte) []dialect.Event {
 	for r.events.Feed(p); r.events.Next(); {
 		r.event(r.events.Name, r.events.Data)
 	}
-	if r.events.Err != nil && !r.finished {
-		r.fail(&dialect.Error{Kind: dialect.ServerError, Message: r.events.Err.Error()}, false)
+	if r.events.Err != nil {
+		r.fail(&dialect.Error{Kind: dialect.ServerError, Message: r.events.Err.Error()})
 	}
 	return r.take()
 }
@@ -29,15 +30,23 @@ func (r *streamReader) Read(dst []dialect.Event, p []byte) []dialect.Event {
 // End implements [dialect.ResponseReader] (DIA-8).
 func (r *streamReader) End(dst []dialect.Event) []dialect.Event {
 	r.begin(dst)
-	if !r.finished {
-		r.fail(truncated(), true)
+	if r.events.End() {
+		r.event(r.events.Name, r.events.Data)
 	}
+	r.truncated()
 	return r.take()
 }
 
+// done is what some vendors send after the last event, as others do in the chat dialect.
+const done = "[DONE]"
+
 // event reads one event. Those that shunt does not know, and those that repeat what others said, are dropped (RSP-4).
 func (r *streamReader) event(kind string, data []byte) {
-	if r.finished {
+	if r.finished || string(data) == done || strings.HasPrefix(kind, "codex.") {
+		return
+	}
+	if !wire.Valid(data) {
+		r.fail(&dialect.Error{Kind: dialect.ServerError, Message: "the upstream sent an event that is not JSON"})
 		return
 	}
 	if kind == "" || kind == "message" {
@@ -45,15 +54,15 @@ func (r *streamReader) event(kind string, data []byte) {
 	}
 	switch kind {
 	case "response.created":
-		r.created(data)
+		r.dst = append(r.dst, dialect.Event{Kind: dialect.Started, ID: textOf(responseIn(data), "id")})
 	case eventCompleted, eventIncomplete:
-		r.completed(data)
+		r.completed(responseIn(data))
 	case eventFailed, eventError:
 		e, ok := failureIn(data)
 		if !ok {
-			e = dialect.Error{Kind: dialect.ServerError, Message: "the upstream reported an error without saying which"}
+			e = dialect.Error{Kind: dialect.ServerError}
 		}
-		r.fail(&e, false)
+		r.fail(&e)
 	default:
 		if strings.HasPrefix(kind, "response.") {
 			r.part(kind, data)
@@ -61,34 +70,33 @@ func (r *streamReader) event(kind string, data []byte) {
 	}
 }
 
-func (r *streamReader) created(data []byte) {
-	e := dialect.Event{Kind: dialect.Started}
-	if response, ok := wire.Member(data, "response"); ok && data[response.Start] == '{' {
-		if id, ok := wire.Member(response.Of(data), "id"); ok {
-			if inside, isText := wire.InsideOf(id.Of(response.Of(data))); isText {
-				e.ID = string(inside)
-			}
-		}
+// responseIn returns the response that an event contains.
+func responseIn(data []byte) []byte {
+	response, ok := wire.Member(data, "response")
+	if !ok {
+		return nil
 	}
-	r.dst = append(r.dst, e)
+	return response.Of(data)
 }
 
-// completed reads the last event. It repeats the output, which matters only if no other event had any of it.
-func (r *streamReader) completed(data []byte) {
-	response, ok := wire.Member(data, "response")
-	if !ok || data[response.Start] != '{' {
-		r.finish(nil)
-		return
-	}
-	object := response.Of(data)
-	if output, ok := wire.Member(object, "output"); ok && r.items == 0 {
+// completed reads the response in the last event. It repeats the output, which matters only where no other event had it: if no
+// item has begun, or for one that has not ended.
+func (r *streamReader) completed(response []byte) {
+	if output, ok := wire.Member(response, "output"); ok {
 		index := 0
-		for item := range elements(output.Of(object)) {
-			r.item(index, item)
+		for item := range elements(output.Of(response)) {
+			if r.items == 0 || r.opened(index) {
+				r.item(index, item)
+			}
 			index++
 		}
 	}
-	r.finish(object)
+	r.finish(response)
+}
+
+// opened reports whether an item has a part that has not ended.
+func (r *streamReader) opened(output int) bool {
+	return slices.ContainsFunc(r.open, func(p openPart) bool { return p.place.output == output })
 }
 
 // fields are the members of an event about a part.

@@ -86,20 +86,39 @@ func (e *encoder) domains(name string, domains []string) {
 }
 
 func (e *encoder) choice() {
+	e.b = append(e.b, `,"tool_choice":`...)
 	switch c := e.turn.Choice; c.Mode {
 	case dialect.ChooseAuto:
-		e.b = append(e.b, `,"tool_choice":"auto"`...)
+		e.b = append(e.b, `"auto"`...)
 	case dialect.ChooseAny:
-		e.b = append(e.b, `,"tool_choice":"required"`...)
+		e.b = append(e.b, `"required"`...)
 	case dialect.ChooseNone:
-		e.b = append(e.b, `,"tool_choice":"none"`...)
+		e.b = append(e.b, `"none"`...)
 	case dialect.ChooseOne:
-		kind := "function"
-		if tool := e.names.Renamed()[e.names.Of(c.Name)]; tool != nil && tool.Kind == dialect.CustomTool {
+		e.one(c.Name)
+	}
+}
+
+// one writes the choice of one tool. A search that the upstream does not offer cannot be chosen.
+func (e *encoder) one(name dialect.ToolName) {
+	kind := "function"
+	for i := range e.turn.Tools {
+		tool := &e.turn.Tools[i]
+		switch {
+		case tool.Name != name:
+			continue
+		case tool.Kind == dialect.SearchTool && !e.to.Accepts.WebSearch:
+			e.b = append(e.b, `"auto"`...)
+			return
+		case tool.Kind == dialect.SearchTool:
+			e.b = append(e.b, `{"type":"web_search"}`...)
+			return
+		case tool.Kind == dialect.CustomTool:
 			kind = "custom"
 		}
-		e.b = append(e.b, `,"tool_choice":{"type":"`+kind+`"`...)
-		e.member("name", e.names.Of(c.Name))
-		e.b = append(e.b, '}')
+		break
 	}
+	e.b = append(e.b, `{"type":"`+kind+`"`...)
+	e.member("name", e.names.Of(name))
+	e.b = append(e.b, '}')
 }
