@@ -9,7 +9,7 @@ import (
 
 // response appends the response object; last is the event that ends the response, or nil.
 func (w *writer) response(dst []byte, status string, last *dialect.Event) []byte {
-	dst = append(dst, `{"id":"`...)
+	dst = append(dst, `{"id":"resp_`...)
 	dst = append(dst, w.id...)
 	dst = append(dst, `","object":"response","created_at":`...)
 	dst = strconv.AppendInt(dst, w.o.Created.Unix(), 10)
@@ -115,6 +115,9 @@ func (i *item) appendCall(dst []byte, status string) []byte {
 	kind, member := "function_call", "arguments"
 	if i.call.Custom {
 		kind, member = "custom_tool_call", "input"
+	}
+	if i.done && !i.call.Custom && !wire.Valid(i.text) {
+		status = "incomplete" // the response was truncated, and so the call must not run
 	}
 	dst = append(dst, kind+`","status":"`+status+`","call_id":`...)
 	dst = wire.AppendQuoted(dst, i.call.ID)

@@ -9,14 +9,15 @@ import (
 
 // NewWriter implements [dialect.Inbound] (INB-2).
 func (Dialect) NewWriter(o dialect.ResponseOptions) dialect.ResponseWriter {
-	return &writer{o: o, id: dialect.NewID("resp_"), open: map[int]*item{}}
+	return &writer{o: o, open: map[int]*item{}}
 }
 
 // writer writes a response: its events or, for a client that does not stream, the document at the end.
 type writer struct {
 	o        dialect.ResponseOptions
-	id       string
+	id       string // of the response, without its prefix
 	begun    bool
+	finished bool
 	sequence int64
 	open     map[int]*item // by part
 	output   []*item       // all items, in order
@@ -36,36 +37,61 @@ type item struct {
 
 // Write implements [dialect.ResponseWriter].
 func (w *writer) Write(dst []byte, e *dialect.Event) []byte {
-	if e.Kind == dialect.Started || e.Type == dialect.ReasoningPart && !w.o.Turn.Effort.Show && e.Kind != dialect.Finished && e.Kind != dialect.Failed {
+	switch {
+	case w.finished:
+		return dst
+	case e.Kind == dialect.Started:
+		w.id = dialect.ResponseID("", e.ID)
+		return dst
+	case e.Kind < dialect.Finished && e.Type == dialect.ReasoningPart && !w.o.Turn.Effort.Show:
 		return dst
 	}
 	base := len(dst)
 	if !w.begun {
-		w.begun = true
-		for _, name := range [...]string{"response.created", "response.in_progress"} {
-			dst = w.event(dst, name)
-			dst = append(dst, `,"response":`...)
-			dst = append(w.response(dst, "in_progress", nil), "}\n\n"...)
-		}
+		dst = w.begin(dst)
 	}
 	switch e.Kind {
 	case dialect.PartStarted:
 		dst = w.start(dst, e)
-	case dialect.PartDelta:
-		dst = w.delta(dst, w.open[e.Part], e.Text)
-	case dialect.Cited:
-		dst = w.cite(dst, w.open[e.Part], e.Source)
-	case dialect.PartEnded:
-		dst = w.end(dst, e)
 	case dialect.Finished:
 		return w.finish(dst, base, e)
 	case dialect.Failed:
 		dst = w.fail(dst, e)
+	default:
+		if i := w.open[e.Part]; i != nil {
+			dst = w.advance(dst, i, e)
+		}
 	}
 	if !w.o.Turn.Stream {
 		return dst[:base]
 	}
 	return dst
+}
+
+// begin appends the events that announce the response.
+func (w *writer) begin(dst []byte) []byte {
+	w.begun = true
+	if w.id == "" {
+		w.id = dialect.ResponseID("", "")
+	}
+	for _, name := range [...]string{"response.created", "response.in_progress"} {
+		dst = w.event(dst, name)
+		dst = append(dst, `,"response":`...)
+		dst = append(w.response(dst, "in_progress", nil), "}\n\n"...)
+	}
+	return dst
+}
+
+// advance appends what an event adds to an item.
+func (w *writer) advance(dst []byte, i *item, e *dialect.Event) []byte {
+	switch e.Kind {
+	case dialect.PartDelta:
+		return w.delta(dst, i, e.Text)
+	case dialect.Cited:
+		return w.cite(dst, i, e.Source)
+	}
+	delete(w.open, e.Part)
+	return w.end(dst, i, e)
 }
 
 // event begins an event, up to its own members.
@@ -103,10 +129,12 @@ var prefixes = [...]string{
 }
 
 func (w *writer) start(dst []byte, e *dialect.Event) []byte {
-	i := &item{id: dialect.NewID(prefixes[e.Type]), index: strconv.Itoa(len(w.output)), kind: e.Type, call: e.Call}
-	if i.kind == dialect.CallPart && i.call.Custom {
-		i.id = dialect.NewID("ctc_")
+	prefix := prefixes[e.Type]
+	if e.Type == dialect.CallPart && e.Call.Custom {
+		prefix = "ctc_"
 	}
+	index := strconv.Itoa(len(w.output))
+	i := &item{id: prefix + w.id + "_" + index, index: index, kind: e.Type, call: e.Call}
 	w.open[e.Part] = i
 	w.output = append(w.output, i)
 	dst = w.wholeItem(dst, "response.output_item.added", i)
@@ -119,6 +147,10 @@ func (w *writer) start(dst []byte, e *dialect.Event) []byte {
 		dst = w.itemEvent(dst, "response.reasoning_summary_part.added", i)
 		dst = append(dst, `,"summary_index":0,"part":`...)
 		dst = append(i.appendContent(dst), "}\n\n"...)
+	case dialect.SearchPart:
+		for _, name := range [...]string{"response.web_search_call.in_progress", "response.web_search_call.searching"} {
+			dst = append(w.itemEvent(dst, name, i), "}\n\n"...)
+		}
 	}
 	return dst
 }
@@ -162,13 +194,12 @@ func (w *writer) cite(dst []byte, i *item, source *dialect.Citation) []byte {
 	return append(i.appendCitation(dst, source), "}\n\n"...)
 }
 
-func (w *writer) end(dst []byte, e *dialect.Event) []byte {
-	i := w.open[e.Part]
-	delete(w.open, e.Part)
+func (w *writer) end(dst []byte, i *item, e *dialect.Event) []byte {
 	i.done = true
 	switch i.kind {
 	case dialect.SearchPart:
 		i.search = e.Search
+		dst = append(w.itemEvent(dst, "response.web_search_call.completed", i), "}\n\n"...)
 		return w.wholeItem(dst, "response.output_item.done", i)
 	case dialect.ReasoningPart:
 		if e.Opaque != "" {
@@ -201,6 +232,7 @@ func (w *writer) end(dst []byte, e *dialect.Event) []byte {
 
 // finish appends the last event or, from base on, the document.
 func (w *writer) finish(dst []byte, base int, e *dialect.Event) []byte {
+	w.finished = true
 	name, status := eventCompleted, "completed"
 	if reason := incompleteReason(e.Stop, w.output); reason != "" {
 		name, status = eventIncomplete, "incomplete"
@@ -230,6 +262,7 @@ func incompleteReason(stop dialect.StopReason, output []*item) string {
 }
 
 func (w *writer) fail(dst []byte, e *dialect.Event) []byte {
+	w.finished = true
 	dst = w.event(dst, eventFailed)
 	dst = append(dst, `,"response":`...)
 	return append(w.response(dst, "failed", e), "}\n\n"...)
