@@ -230,7 +230,7 @@ func readItem(t *dialect.Turn, c *conversation, item *itemJSON, member string, b
 	case "item_reference":
 		return reject(member, "shunt stores no items: send the item itself")
 	default:
-		return reject(member, "an item of type %q cannot be sent to this model's provider", item.Type)
+		return reject(member+".type", "an item of this type cannot be sent to this model's provider")
 	}
 	*begun = true
 	return nil
@@ -330,5 +330,5 @@ func readPart(p *partJSON, member string) (dialect.Part, error) {
 		}
 		return file, nil
 	}
-	return nil, reject(member, "a part of type %q cannot be sent to this model's provider", p.Type)
+	return nil, reject(member+".type", "a part of this type cannot be sent to this model's provider")
 }
