@@ -195,9 +195,8 @@ func (r *reader) message(output int, item []byte) {
 		if typeOf(piece) == "refusal" {
 			kind, member = dialect.RefusalPart, "refusal"
 		}
-		text, ok := wire.Member(piece, member)
-		inside, isText := wire.InsideOf(text.Of(piece))
-		if r.find(at) == nil && (!ok || !isText || len(inside) == 0) {
+		inside := insideOf(piece, member)
+		if r.find(at) == nil && len(inside) == 0 {
 			continue
 		}
 		if p := r.start(at, kind, nil); !p.wrote {
@@ -237,10 +236,8 @@ func (r *reader) citation(part int, annotation []byte) {
 
 func (r *reader) call(at place, item []byte, member string, custom bool) {
 	p := r.start(at, dialect.CallPart, r.callOf(item, custom))
-	if text, ok := wire.Member(item, member); ok && !p.wrote {
-		if inside, isText := wire.InsideOf(text.Of(item)); isText {
-			r.delta(p, inside)
-		}
+	if !p.wrote {
+		r.delta(p, insideOf(item, member))
 	}
 	r.end(at, dialect.Event{})
 }
@@ -298,11 +295,7 @@ func (r *reader) reasoning(at place, item []byte) {
 		}
 		index := 0
 		for piece := range elements(pieces) {
-			if text, ok := wire.Member(piece, "text"); ok {
-				if inside, isText := wire.InsideOf(text.Of(piece)); isText {
-					r.thought(p, index, inside)
-				}
-			}
+			r.thought(p, index, insideOf(piece, "text"))
 			index++
 		}
 	}
@@ -343,6 +336,16 @@ func (r *reader) search(at place, item []byte) {
 	}
 	r.start(at, dialect.SearchPart, nil)
 	r.end(at, dialect.Event{ID: s.ID, Search: s})
+}
+
+// insideOf returns an object's member without its quotes, or nothing if that is not a string.
+func insideOf(object []byte, name string) []byte {
+	value, ok := wire.Member(object, name)
+	if !ok {
+		return nil
+	}
+	inside, _ := wire.InsideOf(value.Of(object))
+	return inside
 }
 
 // elements returns the objects in a JSON array; none for anything else.
