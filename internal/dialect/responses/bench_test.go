@@ -1,0 +1,72 @@
+package responses_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"shunt/internal/dialect"
+)
+
+// codingTurn returns a turn of about 100 kB, in blocks as a coding session has them.
+func codingTurn() (t *dialect.Turn, blocks int) {
+	const prose = "You are an interactive agent that helps with software engineering tasks. Prefer small changes, and explain \"why\". "
+	const source = "func (s *Server) handle(w http.ResponseWriter, r *http.Request) {\n\tif r.Method != \"POST\" {\n\t\treturn\n\t}\n}\n"
+	t = &dialect.Turn{Model: "m", Stream: true, MaxTokens: 32000, Effort: dialect.Effort{Thinking: dialect.ThinkingOn, Show: true}}
+	t.Instructions = []dialect.Text{{Text: strings.Repeat(prose, 200)}}
+	for i := range 20 {
+		t.Tools = append(t.Tools, dialect.Tool{
+			Name: dialect.ToolName{Name: fmt.Sprintf("Tool%d", i)}, Description: strings.Repeat(prose, 5),
+			Schema: []byte(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","properties":{"file_path":{"description":"The absolute path","type":"string"},"limit":{"type":"integer"}},"required":["file_path"],"additionalProperties":false}`),
+		})
+	}
+	for i := range 60 {
+		id := fmt.Sprintf("toolu_%d", i)
+		t.Messages = append(t.Messages,
+			dialect.Message{Role: dialect.Assistant, Parts: []dialect.Part{
+				dialect.Text{Text: prose}, &dialect.ToolCall{ID: id, Name: dialect.ToolName{Name: "Tool1"}, Arguments: `{"file_path":"/src/server.go","limit":40}`},
+			}},
+			dialect.Message{Role: dialect.User, Parts: []dialect.Part{&dialect.ToolResult{CallID: id, Parts: []dialect.Part{dialect.Text{Text: strings.Repeat(source, 8)}}}}})
+	}
+	return t, 21 + 3*60
+}
+
+// DIA-2: a turn of 100 kB is encoded in less than a millisecond, with less than four allocations per block.
+func BenchmarkEncode(b *testing.B) {
+	turn, blocks := codingTurn()
+	to := &dialect.Target{Model: "gpt-5.5", Session: "s"}
+	b.ReportAllocs()
+	for b.Loop() {
+		e, err := api.Encode(turn, to)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.SetBytes(int64(len(e.Body)))
+	}
+	b.ReportMetric(float64(blocks), "blocks")
+}
+
+// DIA-2: an event of a stream is read in less than three microseconds, and written in less than that.
+func BenchmarkEvent(b *testing.B) {
+	const piece = "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"sequence_number\":12,\"item_id\":\"msg_0123456789abcdef\",\"output_index\":0,\"content_index\":0,\"delta\":\" a few \\\"words\\\"\",\"logprobs\":[],\"obfuscation\":\"abcdef\"}\n\n"
+	chunk := []byte(piece)
+	r := api.NewReader(&dialect.Encoded{}, true)
+	events := r.Read(nil, chunk)
+	b.Run("read", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if events = r.Read(events[:0], chunk); len(events) != 1 {
+				b.Fatal(len(events))
+			}
+		}
+	})
+	b.Run("write", func(b *testing.B) {
+		w := api.NewWriter(dialect.ResponseOptions{Turn: &dialect.Turn{Model: "m", Stream: true}})
+		out := w.Write(nil, &dialect.Event{Kind: dialect.PartStarted})
+		e := &dialect.Event{Kind: dialect.PartDelta, Text: []byte(` a few "words"`)}
+		b.ReportAllocs()
+		for b.Loop() {
+			out = w.Write(out[:0], e)
+		}
+	})
+}
