@@ -14,27 +14,33 @@ import (
 // maxHeld is the maximum size, in bytes, of each piece of a response that a meter holds.
 const maxHeld = 24 << 10
 
-// readUsage reads a usage object, in which the input includes cached tokens (DIA-9).
+// readUsage reads a usage object, in which the input includes the tokens read from the cache and written to it (DIA-9).
 func readUsage(u *dialect.Usage, object []byte) {
-	var input, output, cached int64
+	var input, output, cached, written int64
 	known := false
-	members := wire.OpenObject(object)
-	for members.Next() {
+	for members := wire.OpenObject(object); members.Next(); {
 		switch {
 		case members.Is("input_tokens"):
 			known = count(&input, members.Raw()) || known
 		case members.Is("output_tokens"):
 			known = count(&output, members.Raw()) || known
 		case members.Is("input_tokens_details"):
-			if span, ok := wire.Member(members.Raw(), "cached_tokens"); ok && members.Raw()[0] == '{' {
-				count(&cached, span.Of(members.Raw()))
+			for details := wire.OpenObject(members.Raw()); details.Next(); {
+				switch {
+				case details.Is("cached_tokens"):
+					count(&cached, details.Raw())
+				case details.Is("cache_write_tokens"):
+					count(&written, details.Raw())
+				}
 			}
 		}
 	}
-	if known {
-		cached = min(cached, input)
-		*u = dialect.Usage{Input: input - cached, Output: output, CacheRead: cached, Known: true}
+	if !known {
+		return
 	}
+	cached = min(cached, input)
+	written = min(written, input-cached)
+	*u = dialect.Usage{Input: input - cached - written, Output: output, CacheRead: cached, CacheCreation: written, Known: true}
 }
 
 // count reads a number that is an integer and not negative.

@@ -51,7 +51,7 @@ func (w *writer) response(dst []byte, status string, last *dialect.Event) []byte
 	return append(dst, `,"metadata":{}}`...)
 }
 
-// appendUsage appends a usage object, in which the input includes cached tokens (DIA-9).
+// appendUsage appends a usage object, in which the input includes the tokens read from the cache and written to it (DIA-9).
 func appendUsage(dst []byte, u *dialect.Usage) []byte {
 	input := u.Input + u.CacheRead + u.CacheCreation
 	for _, field := range [...]struct {
@@ -60,7 +60,8 @@ func appendUsage(dst []byte, u *dialect.Usage) []byte {
 		close string
 	}{
 		{`{"input_tokens":`, input, ""},
-		{`,"input_tokens_details":{"cached_tokens":`, u.CacheRead, "}"},
+		{`,"input_tokens_details":{"cached_tokens":`, u.CacheRead, ""},
+		{`,"cache_write_tokens":`, u.CacheCreation, "}"},
 		{`,"output_tokens":`, u.Output, ""},
 		{`,"output_tokens_details":{"reasoning_tokens":`, 0, "}"},
 		{`,"total_tokens":`, input + u.Output, "}"},

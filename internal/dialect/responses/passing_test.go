@@ -177,3 +177,19 @@ func TestCutsOnePerPiece(t *testing.T) {
 		}
 	}
 }
+
+// DIA-9: the parts of the input add up to what the response reports, and never to more.
+func TestUsage(t *testing.T) {
+	for usage, want := range map[string]dialect.Usage{
+		`{"input_tokens":30,"input_tokens_details":{"cached_tokens":10,"cache_write_tokens":5},"output_tokens":4,"output_tokens_details":{"reasoning_tokens":3}}`: {Input: 15, CacheRead: 10, CacheCreation: 5, Output: 4, Known: true},
+		`{"input_tokens_details":{"cached_tokens":40,"cache_write_tokens":50},"input_tokens":30,"output_tokens":4}`:                                               {CacheRead: 30, Output: 4, Known: true},
+		`{"input_tokens":30,"input_tokens_details":null}`: {Input: 30, Known: true},
+		`{"input_tokens":-1,"output_tokens":1.5}`:         {},
+	} {
+		m := api.NewMeter()
+		m.Write([]byte(`{"usage":` + usage + `}`))
+		if got := m.Usage(); got != want {
+			t.Errorf("%s: %+v, want %+v", usage, got, want)
+		}
+	}
+}
