@@ -63,8 +63,9 @@ func leadingResults(assistant []Part, m *Message) (calls int, ok bool) {
 
 // normalizer builds a conversation in normal form.
 type normalizer struct {
-	out   []Message
-	calls []pendingCall // in their order
+	out    []Message
+	calls  []pendingCall // in their order
+	closed bool          // a call of the last message has its result: what the assistant says next was said knowing it
 }
 
 type pendingCall struct {
@@ -78,6 +79,7 @@ func (n *normalizer) add(role Role, part Part) {
 		call, known := n.callOf(result)
 		if call != nil {
 			call.result = result
+			n.closed = n.closed || call.at == len(n.out)-1
 		} else if !known {
 			for _, part := range result.Parts {
 				n.add(User, part)
@@ -85,8 +87,8 @@ func (n *normalizer) add(role Role, part Part) {
 		}
 		return
 	}
-	if len(n.out) == 0 || n.out[len(n.out)-1].Role != role {
-		n.out = append(n.out, Message{Role: role})
+	if len(n.out) == 0 || n.out[len(n.out)-1].Role != role || n.closed {
+		n.out, n.closed = append(n.out, Message{Role: role}), false
 	}
 	last := &n.out[len(n.out)-1]
 	last.Parts = append(last.Parts, part)
