@@ -143,10 +143,6 @@ func (w *writer) start(dst []byte, e *dialect.Event) []byte {
 		dst = w.itemEvent(dst, "response.content_part.added", i)
 		dst = append(dst, `,"content_index":0,"part":`...)
 		dst = append(i.appendContent(dst), "}\n\n"...)
-	case dialect.ReasoningPart:
-		dst = w.itemEvent(dst, "response.reasoning_summary_part.added", i)
-		dst = append(dst, `,"summary_index":0,"part":`...)
-		dst = append(i.appendContent(dst), "}\n\n"...)
 	case dialect.SearchPart:
 		for _, name := range [...]string{"response.web_search_call.in_progress", "response.web_search_call.searching"} {
 			dst = append(w.itemEvent(dst, name, i), "}\n\n"...)
@@ -174,6 +170,11 @@ func (i *item) names() names {
 }
 
 func (w *writer) delta(dst []byte, i *item, text []byte) []byte {
+	if i.kind == dialect.ReasoningPart && len(i.text) == 0 { // a summary without a text has no part
+		dst = w.itemEvent(dst, "response.reasoning_summary_part.added", i)
+		dst = append(dst, `,"summary_index":0,"part":`...)
+		dst = append(i.appendContent(dst), "}\n\n"...)
+	}
 	i.text = append(i.text, text...)
 	if !w.o.Turn.Stream {
 		return dst
@@ -202,8 +203,10 @@ func (w *writer) end(dst []byte, i *item, e *dialect.Event) []byte {
 		dst = append(w.itemEvent(dst, "response.web_search_call.completed", i), "}\n\n"...)
 		return w.wholeItem(dst, "response.output_item.done", i)
 	case dialect.ReasoningPart:
-		if e.Opaque != "" {
-			i.token = dialect.Seal(&dialect.Reasoning{ID: e.ID, Opaque: e.Opaque, Redacted: e.Redacted, Origin: w.o.Origin})
+		// Even without a token: some vendors want the text itself back.
+		i.token = dialect.Seal(&dialect.Reasoning{ID: e.ID, Opaque: e.Opaque, Redacted: e.Redacted, Origin: w.o.Origin})
+		if len(i.text) == 0 {
+			return w.wholeItem(dst, "response.output_item.done", i)
 		}
 	case dialect.CallPart:
 		if len(i.text) == 0 && !i.call.Custom {
