@@ -170,6 +170,9 @@ func (i *item) names() names {
 }
 
 func (w *writer) delta(dst []byte, i *item, text []byte) []byte {
+	if len(text) == 0 {
+		return dst
+	}
 	if i.kind == dialect.ReasoningPart && len(i.text) == 0 { // a summary without a text has no part
 		dst = w.itemEvent(dst, "response.reasoning_summary_part.added", i)
 		dst = append(dst, `,"summary_index":0,"part":`...)
