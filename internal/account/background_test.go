@@ -196,7 +196,7 @@ func TestStoreChanges(t *testing.T) {
 			w.Fatal(err)
 		}
 		news("removed", true)
-		if _, err := a.Token(w.Context()); err == nil || err.Error() != "account claude/a: there is no file /store/a.json" {
+		if _, err := a.Token(w.Context()); err == nil || err.Error() != "account claude/a: cannot find the file /store/a.json" {
 			w.Errorf("removed: %v", err)
 		}
 		w.wants("accounts", len(w.accounts()), 1)
@@ -218,7 +218,7 @@ func TestInlineChanges(t *testing.T) {
 		end := w.run()
 		spec := account.Spec{Name: "a", Credentials: "/home/.credentials.json"}
 		accounts, warnings := w.keeper.Resolve(listings(sets{"p": {spec}}))
-		w.wants("warnings", warnings, []string{"account p/a has no credential: there is no file /home/.credentials.json"})
+		w.wants("warnings", warnings, []string{"account p/a has no credential: cannot find the file /home/.credentials.json"})
 		a := accounts["p"][0]
 		put("1")
 		time.Sleep(time.Second)

@@ -96,7 +96,7 @@ func TestIdentity(t *testing.T) {
 			"inline inline:p:inline ",
 			"unset inline:p:unset ",
 		},
-			"account p/missing has no credential: there is no file /store/missing.json",
+			"account p/missing has no credential: cannot find the file /store/missing.json",
 			"account p/unset has no credential: the variable NOTHING is not set",
 			"the accounts p/blank and p/inline have the same login, in /store/blank.json, but count as different accounts: list it once, or set the same uuid in both")
 		w.resolve("the configuration's counts", sets{"p": {{Name: "known", UUID: "u-9"}}}, []string{"known account::u-9 u-9"})
@@ -166,7 +166,7 @@ func TestResolveAgain(t *testing.T) {
 		_, marked := again[0].NeedsLogin()
 		w.wants("marked", marked, true)
 		w.conditions("account p/a needs login")
-		w.resolve("not used", sets{"p": {{Name: "b"}}}, []string{"b store::b "}, "account p/b has no credential: there is no file /store/b.json")
+		w.resolve("not used", sets{"p": {{Name: "b"}}}, []string{"b store::b "}, "account p/b has no credential: cannot find the file /store/b.json")
 		w.conditions()
 		again = w.resolve("used again", sets{"p": {{Name: "a"}}}, []string{"a store::a "})
 		w.wants("token", w.token(again[0]), "tok-oat-a#1")
@@ -202,9 +202,9 @@ func TestVariableChanges(t *testing.T) {
 func TestCredentialAppears(t *testing.T) {
 	in(t, func(w *world) {
 		a := w.resolve("missing", sets{"p": {{Name: "a"}}}, []string{"a store::a "},
-			"account p/a has no credential: there is no file /store/a.json")[0]
+			"account p/a has no credential: cannot find the file /store/a.json")[0]
 		w.wants("refreshable", a.Refreshable(), false)
-		if _, err := a.Token(w.Context()); err == nil || err.Error() != "account p/a: there is no file /store/a.json" {
+		if _, err := a.Token(w.Context()); err == nil || err.Error() != "account p/a: cannot find the file /store/a.json" {
 			w.Errorf("err = %v", err)
 		}
 		end := w.run()

@@ -37,7 +37,7 @@ type source struct {
 
 	mu      sync.Mutex // never held across I/O; guards what follows
 	current credential // in use; durable unless rotated is set
-	problem error      // why there is no credential; nil if there is one
+	problem error      // why the source has no credential; nil if it has one
 	seen    store.Version
 	onDisk  credential // the last usable one in the document
 
@@ -71,7 +71,7 @@ func (u unreadable) Unwrap() error { return u.error }
 // absent is the error of a document that does not exist.
 type absent struct{ place }
 
-func (a absent) Error() string { return "there is no file " + a.String() }
+func (a absent) Error() string { return "cannot find the file " + a.String() }
 
 // missing reports whether the source is a file of the store that does not exist.
 func (s *source) missing() bool {

@@ -143,7 +143,7 @@ func (s *Store) readOrigin(ctx context.Context, path string) (document, error) {
 	}
 	doc, err := store.NewDir(filepath.Dir(path)).Get(ctx, filepath.Base(path))
 	if errors.Is(err, fs.ErrNotExist) {
-		return document{}, fmt.Errorf("there is no file %s", path)
+		return document{}, fmt.Errorf("cannot find the file %s", path)
 	}
 	if err != nil {
 		return document{}, err

@@ -137,7 +137,7 @@ func (w *warner) sharedLogins(entries []*entry) {
 	}
 }
 
-// warnDue reports whether there was no warning about this version of the document yet.
+// warnDue reports whether this version of the document has not been warned about yet.
 func (s *source) warnDue() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

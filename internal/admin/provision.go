@@ -18,7 +18,7 @@ type Family struct {
 	Name        string         // in paths
 	Title       string         // for people
 	Store       *account.Store // of its accounts
-	OAuth       *oauth.Client  // nil: there is no login in the browser
+	OAuth       *oauth.Client  // nil: people cannot log in with a browser
 	SetupTokens bool           // whether there are setup tokens
 	Windows     *quota.Table   // of its accounts
 }

@@ -114,7 +114,7 @@ func TestListedEntryComesLater(t *testing.T) {
 		}
 		for _, name := range []string{"later", "file"} {
 			w.Want("cause", w.State(name).Cause.String(), "unresolved")
-			w.Want("warnings", w.Logged("WARN", name+" has no credential: there is no file"), 1)
+			w.Want("warnings", w.Logged("WARN", name+" has no credential: cannot find the file"), 1)
 		}
 		w.Put("later", w.Provider.Credentials("b"))
 		w.Replace(w.At("creds.json"), w.Provider.Credentials("c"))

@@ -22,7 +22,7 @@ func TestScopedNamesThatTheStoreHasNot(t *testing.T) {
 		w.Want("cause", w.App.Pool("one")[0].Cause.String(), "unresolved")
 		w.Want("cooldown", w.App.Pool("one")[0].Cooldown, 300*time.Second)
 		w.Want("rotation", w.Records()[0].Rotations[0].Reason, "unresolved")
-		w.Want("why", strings.Contains(w.Records()[0].Rotations[0].Error, "there is no file"), true)
+		w.Want("why", strings.Contains(w.Records()[0].Rotations[0].Error, "cannot find the file"), true)
 		w.Want("warnings", w.Logged("WARN", "one/later has no credential"), 1)
 	})
 

@@ -20,7 +20,7 @@ type console struct {
 
 func (c console) interactive() bool { return isTerminal(c.in) }
 
-// ask prompts for a line. If hidden, a terminal does not show it. The error is [io.EOF] if there is no line. When ctx ends, ask
+// ask prompts for a line. If hidden, a terminal does not show it. The error is [io.EOF] at the end of the input. When ctx ends, ask
 // restores the terminal and returns; the read itself cannot be canceled and consumes one more line.
 func (c console) ask(ctx context.Context, prompt string, hidden bool) (string, error) {
 	fmt.Fprint(c.out, prompt)

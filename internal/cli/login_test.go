@@ -196,7 +196,7 @@ func TestLoginModes(t *testing.T) {
 func TestLoginImport(t *testing.T) {
 	command := familyLoginCommand{Name: "work", Mode: modeImport}
 	atDesk(t, func(d *desk) {
-		d.fails(command, "import: there is no file "+d.home+"/.claude/.credentials.json\nLog in with Claude Code first, or use --mode oauth")
+		d.fails(command, "import: cannot find the file "+d.home+"/.claude/.credentials.json\nLog in with Claude Code first, or use --mode oauth")
 		write := func(name string, text []byte) {
 			if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(d.home, name)), 0o700), os.WriteFile(filepath.Join(d.home, name), text, 0o600)); err != nil {
 				d.Fatal(err)

@@ -96,7 +96,7 @@ type Clients struct {
 
 // Admin is the table [server.admin].
 type Admin struct {
-	Present                bool   // without the table, there is no admin surface
+	Present                bool   // without the table, the admin surface is off
 	Header                 string // lower case
 	TokensEnv              string
 	TokensFile             string  // absolute path; empty if not set

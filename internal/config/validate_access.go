@@ -101,7 +101,7 @@ func (l *loader) resolveAdmin(a *Admin) {
 	}
 	l.validateAdminKeys(a)
 	if len(a.Tokens)+len(a.ReadKeys)+len(a.WriteKeys) == 0 && known {
-		l.Fail(fromEnv, variableTitle(a.TokensEnv)+" is not set or empty, and there is no other credential, so nobody could log in; "+
+		l.Fail(fromEnv, variableTitle(a.TokensEnv)+" is not set or empty, and nothing else sets a credential, so nobody could log in; "+
 			"set it to name:token pairs, write tokens_file, read_keys or write_keys, or remove [server.admin]")
 	}
 	if known {

@@ -65,7 +65,7 @@ type exchange struct {
 
 	mu            sync.Mutex
 	timeout       time.Duration
-	responseBegun bool      // from here on there is no timeout
+	responseBegun bool      // from here on nothing times out
 	sendAborted   bool      // the rest of the request must not be sent
 	sendErr       error     // set when the send ends
 	sentAt        time.Time // when the whole request had been sent; zero if it has not

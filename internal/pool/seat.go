@@ -109,7 +109,7 @@ func (s *Selection) Served(c Candidate, detour bool) (Move, bool) {
 	return Move{From: s.from, To: c.Name, Reason: c.move}, true
 }
 
-// Moved reports whether the session has ever moved and there was no warning yet (SEL-31).
+// Moved reports whether the session has ever moved and has not been warned about yet (SEL-31).
 func (s *Selection) Moved() bool {
 	r := s.pool.registry
 	r.mu.Lock()

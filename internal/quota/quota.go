@@ -4,7 +4,7 @@
 // The windows are values in the [Table] of a family of accounts. A window counts for every request, or for the models of one
 // [Scope] only.
 //
-// The package is pure: the current time is an argument, and there is no I/O and no lock. A [State] is a plain value that its
+// The package is pure: the current time is an argument, and it does no I/O and takes no lock. A [State] is a plain value that its
 // owner guards. The package does not know how headers are called or where a state is stored.
 package quota
 

@@ -37,7 +37,7 @@ type attempt struct {
 const soonAfter = time.Second
 
 // mayRepeat reports whether the request may be sent to the same account once more. There is one resend, and one with a
-// refreshed token (FO-0); after a refresh, there is no wait and no other resend (FO-4). After a failed connection, a resend is
+// refreshed token (FO-0); after a refresh, the attempt neither waits nor resends again (FO-4). After a failed connection, a resend is
 // allowed only if the upstream is unlikely to be working on the request: no part of a response arrived, and the connection
 // was reused, the request was not fully sent, or the failure came at once (FO-0a).
 func (a *attempt) mayRepeat(r reply) bool {
