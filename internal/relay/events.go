@@ -87,6 +87,9 @@ func (s *events) accept(p []byte, readErr error) (more bool) {
 	}
 	if s.out.result.Refusal != nil {
 		s.end()
+		if s.options.Client != nil {
+			s.options.Client.takeBack()
+		}
 		return false
 	}
 	if readErr == nil && s.out.result.ClientErr == nil {

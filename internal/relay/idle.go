@@ -86,9 +86,13 @@ func (b *idleBody) stop() {
 
 // idleEvent returns the event that ends a stream whose upstream sent nothing for so long.
 func idleEvent(client dialect.Inbound, d time.Duration) []byte {
+	return client.AppendErrorEvent(nil, idleError(d))
+}
+
+func idleError(d time.Duration) *dialect.Error {
 	seconds := strconv.FormatFloat(d.Seconds(), 'f', -1, 64)
-	return client.AppendErrorEvent(nil, &dialect.Error{
+	return &dialect.Error{
 		Kind:    dialect.ServerError,
 		Message: "the upstream sent nothing for " + seconds + " seconds: the response is incomplete, and the request can be sent again",
-	})
+	}
 }

@@ -48,7 +48,10 @@ type Options struct {
 	Model string
 	// Tap receives the bytes of a plain event stream as they arrive, before the client does. Optional.
 	Tap io.Writer
-	// Commit runs once, right before the head is sent to the client, and sets its headers.
+	// Client is the client, if it may have its head already (FAM-8). Optional.
+	Client *Client
+	// Commit runs once, right before the head is sent to the client, and sets its headers. If the client has its head, it runs
+	// right before the first byte, and the headers are lost.
 	Commit func(http.Header)
 }
 
@@ -58,10 +61,15 @@ type Result struct {
 	// what was read, and the rest is still in the body.
 	Refusal *dialect.Error
 	Head    []byte
+	// Failure is the error of a translated response that failed after content, or fell silent, before the client received any
+	// of it.
+	Failure *dialect.Error
 
 	FirstByte time.Time // when the first byte of the body was sent; zero: none was
 	Sent      int64     // bytes of the body
 	Usage     dialect.Usage
+	// OutputBytes is the size of the texts and arguments in a translated response, in bytes.
+	OutputBytes int64
 	// Truncated is set if the response ended before it was complete (FO-9). Aborted is set if the upstream's connection failed,
 	// so that the client's must not end normally. Idle is set if Options.Idle is the reason.
 	Truncated, Aborted, Idle bool
@@ -92,6 +100,13 @@ func Relay(w http.ResponseWriter, r Response, o Options) Result {
 		r.Body = body
 	}
 	out := &output{w: w, flush: http.NewResponseController(w), response: r, commit: o.Commit}
+	if o.Client != nil {
+		out.begun = o.Client.lend()
+		if out.begun && (r.Status != http.StatusOK || !IsEventStream(r.Header) || !IsPlain(r.Header)) {
+			o.Client.takeBack()
+			return Result{Refusal: &dialect.Error{Kind: dialect.ServerError, Message: "the upstream responded with something other than a stream of events"}}
+		}
+	}
 	switch plain := IsPlain(r.Header); {
 	case IsEventStream(r.Header) && plain:
 		return relayEvents(out, r, o)
@@ -117,6 +132,7 @@ type output struct {
 	commit      func(http.Header)
 	eventStream bool
 	flushEach   bool
+	begun       bool // the client had its head before the upstream responded
 	grown       int  // bytes that the body gains on its way
 	final       bool // nothing follows: what is sent now is flushed with the end of the response
 	result      Result
@@ -127,6 +143,9 @@ func (out *output) head() {
 	header := out.w.Header()
 	if out.commit != nil {
 		out.commit(header)
+	}
+	if out.begun {
+		return
 	}
 	if header["Content-Type"] == nil {
 		header["Content-Type"] = nil // net/http would add one
