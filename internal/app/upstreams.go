@@ -50,7 +50,7 @@ func setting(windows *quota.Table, f config.Fractions) quota.Setting {
 }
 
 func newSingle(p *config.Provider, responses *family.Family, t *upstream.Transport) *upstream.Single {
-	return upstream.NewSingle(p.Name, p.BaseURL, credential(p), responses, t)
+	return upstream.NewSingle(upstream.SingleOptions{Name: p.Name, Base: p.BaseURL, Credential: credential(p), Family: responses, Transport: t})
 }
 
 // credential returns the credential that a provider without accounts receives: the zero value is the client's own.

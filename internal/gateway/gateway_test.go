@@ -60,6 +60,10 @@ func upstreamFunc(f func(http.ResponseWriter, *upstream.Request) upstream.Outcom
 	return serving{serve: f}
 }
 
+func (noModels) Dialect() dialect.Outbound { return messages.Dialect{} }
+
+func (noModels) HasAccounts() bool { return true }
+
 func (noModels) Models(context.Context, dialect.Inbound, http.Header) ([]dialect.Model, error) {
 	return nil, errors.New("no list")
 }

@@ -88,6 +88,7 @@ type Tokens struct {
 	Output        int64 `json:"output"`
 	CacheRead     int64 `json:"cache_read"`
 	CacheCreation int64 `json:"cache_creation"`
+	Estimated     bool  `json:"estimated,omitempty"` // the upstream reported none (DIA-9)
 }
 
 // End is how a response ended; empty if it is complete.

@@ -15,7 +15,6 @@ type Client struct {
 	flush     *http.ResponseController
 	dialect   dialect.Inbound
 	keepAlive time.Duration
-	commit    func(http.Header)
 
 	mu     sync.Mutex
 	timer  *time.Timer
@@ -29,10 +28,9 @@ type Client struct {
 	first  time.Time // when the first of them were sent
 }
 
-// NewClient returns the client behind w. KeepAlive is the silence after which it gets a ping; 0 is never. Commit sets the headers
-// of a head that is sent before there is a response.
-func NewClient(w http.ResponseWriter, d dialect.Inbound, keepAlive time.Duration, commit func(http.Header)) *Client {
-	return &Client{w: w, flush: http.NewResponseController(w), dialect: d, keepAlive: keepAlive, commit: commit}
+// NewClient returns the client behind w. KeepAlive is the silence after which it gets a ping; 0 is never.
+func NewClient(w http.ResponseWriter, d dialect.Inbound, keepAlive time.Duration) *Client {
+	return &Client{w: w, flush: http.NewResponseController(w), dialect: d, keepAlive: keepAlive}
 }
 
 // BeginAfter makes the client get its head after that time, unless a response begins before: at once, if it is 0. Only the first
@@ -46,7 +44,7 @@ func (c *Client) BeginAfter(d time.Duration) {
 	c.due = time.Now().Add(d)
 	c.timer = time.AfterFunc(max(d, time.Second), c.tick)
 	if d == 0 {
-		c.begin(c.commit)
+		c.begin(nil)
 		c.send(nil)
 	}
 	c.rearm()
@@ -96,7 +94,7 @@ func (c *Client) tick() {
 	case c.closed || c.lent:
 		return
 	case !c.begun:
-		c.begin(c.commit)
+		c.begin(nil)
 		c.send(nil)
 	case time.Since(c.last) >= c.keepAlive:
 		c.send(c.dialect.Ping())

@@ -68,6 +68,7 @@ type Result struct {
 	FirstByte time.Time // when the first byte of the body was sent; zero: none was
 	Sent      int64     // bytes of the body
 	Usage     dialect.Usage
+	Estimated bool // Usage is an estimate (DIA-9); nothing in this package sets it
 	// OutputBytes is the size of the texts and arguments in a translated response, in bytes.
 	OutputBytes int64
 	// Truncated is set if the response ended before it was complete (FO-9). Aborted is set if the upstream's connection failed,

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"shunt/internal/account"
+	"shunt/internal/dialect"
 	"shunt/internal/family"
 	"shunt/internal/http1"
 	"shunt/internal/observe"
@@ -71,19 +72,42 @@ type reply struct {
 	cause   string           // why there was no response
 }
 
+// call returns the request of an attempt, and where it goes.
+func (x *exchange) call(a *attempt) (c call, to destination, _ *Failure) {
+	if x.translation == nil {
+		c = x.r.passing(x.family, x.edits(a))
+	} else {
+		origin := originOf(x.family, a.Key)
+		if a.cut {
+			origin = dialect.Origin{}
+		}
+		if f := x.translation.encode(origin); f != nil {
+			return c, to, f
+		}
+		a.dropped.Reasoning = x.translation.encoded.Dropped
+		c = x.translation.call(x.Agent)
+	}
+	c.set = x.appendItems(c.set, c.header)
+	c.set = x.appendAccount(c.set, a)
+	to = x.routeOf(x.r.Client.Context(), a.account, a.token)
+	c.set = to.appendOverride(c.set, x.family)
+	if x.r.Scan.Stream || x.translation != nil || x.r.restore() != "" {
+		c.set = append(c.set, identityEncoding)
+	}
+	c.set, c.credential, c.fresh = withStatic(c.set, x.Headers), Bearer(a.token), a.fresh
+	return c, to, nil
+}
+
 // sendOnce sends the request to the upstream once.
 func (x *exchange) sendOnce(a *attempt) reply {
-	set := make([]field, 0, 4)
-	set = x.appendItems(set, x.r.Client.Header)
-	set = x.appendAccount(set, a)
-	to := x.routeOf(x.r.Client.Context(), a.account, a.token)
-	set = to.appendOverride(set, x.family)
-	if x.r.Scan.Stream || x.r.restore() != "" {
-		set = append(set, identityEncoding)
+	c, to, f := x.call(a)
+	if f != nil {
+		return reply{done: true, Outcome: Outcome{Failure: f}}
 	}
 	a.sent = x.clock.Now()
 	x.r.noteSent(a.Name)
-	response, err := to.send(x.r, call{credential: Bearer(a.token), set: set, edits: x.edits(a), fresh: a.fresh})
+	x.r.maySend(x.translation != nil)
+	response, err := to.send(x.r, c)
 	x.r.noteResponse(response, err)
 	switch {
 	case x.r.gone():
@@ -118,8 +142,11 @@ func (x *exchange) sendOnce(a *attempt) reply {
 	if !relays {
 		return reply{class: class, details: verdict.Details, kept: keep(x.family, response)}
 	}
-	if !final {
+	switch {
+	case !final || response.Status >= http.StatusMultipleChoices && !x.r.passes(x.translation):
 		return reply{done: true, Outcome: x.relayKept(a, keep(x.family, response))}
+	case x.translation != nil:
+		return x.translate(a, facts, response)
 	}
 	return x.relay(a, facts, response)
 }
@@ -135,6 +162,7 @@ func (x *exchange) relay(a *attempt, facts family.Response, response *http1.Resp
 		Hold:      true,
 		Model:     x.r.restore(),
 		Tap:       x.tap(a),
+		Client:    x.r.client,
 		Commit: func(h http.Header) {
 			x.writeHeader(h, response.Header, a)
 			if success {
@@ -146,14 +174,21 @@ func (x *exchange) relay(a *attempt, facts family.Response, response *http1.Resp
 		},
 	})
 	if result.Refusal != nil {
-		facts.Failure, facts.Now = result.Refusal, x.clock.Now()
-		verdict, status := x.family.ClassifyEvent(facts)
-		x.r.noteClass(x.reason(verdict.Class), false)
-		return reply{class: verdict.Class, details: verdict.Details, kept: keepRefused(x.family, response, result.Head, status)}
+		return x.failedEarly(facts, response, result)
 	}
 	response.Body.Close()
 	x.r.record(response.Status, result)
 	return reply{done: true, Outcome: Outcome{Aborted: result.Aborted}}
+}
+
+// failedEarly returns the reply of a response that failed before its content (FO-11, FAM-7).
+func (x *exchange) failedEarly(facts family.Response, response *http1.Response, result relay.Result) reply {
+	facts.Failure, facts.Now = result.Refusal, x.clock.Now()
+	verdict, status := x.family.ClassifyEvent(facts)
+	x.r.noteClass(x.reason(verdict.Class), false)
+	k := keepRefused(x.family, response, result.Head, status)
+	k.failure = result.Refusal
+	return reply{class: verdict.Class, details: verdict.Details, kept: k}
 }
 
 // succeed records that an account serves the request, when the head of its response is sent to the client. A count of tokens
@@ -168,7 +203,7 @@ func (x *exchange) succeed(a *attempt) {
 		x.r.Record.Move = &observe.Move{From: move.From, To: move.To, Reason: string(move.Reason)}
 		x.log.Info("session moved", "provider", x.name, "session", x.r.Session.String(), "from", move.From, "to", move.To, "reason", move.Reason)
 	}
-	if x.selection.Moved() && (a.cut || x.losesReasoning()) && x.selection.WarnMoved() {
+	if x.selection.Moved() && (a.dropped.Reasoning > 0 || x.losesReasoning()) && x.selection.WarnMoved() {
 		x.log.Warn("this session has moved between accounts: the model responds without its earlier reasoning",
 			"provider", x.name, "session", x.r.Session.String(), "account", a.Name, "model", x.r.Model)
 	}
@@ -176,7 +211,9 @@ func (x *exchange) succeed(a *attempt) {
 
 // writeHeader sets the headers of a response; a is the account that it names, or nil.
 func (x *exchange) writeHeader(h, upstream http.Header, a *attempt) {
-	x.r.copyResponseHeader(h, upstream, x.family)
+	if x.translation == nil {
+		x.r.copyResponseHeader(h, upstream, x.family)
+	}
 	writeGatewayHeaders(h, x.name, x.r.Scan.Model, x.model)
 	if a != nil {
 		x.rememberSticky(upstream, a)
@@ -191,5 +228,5 @@ func (x *exchange) writeHeader(h, upstream http.Header, a *attempt) {
 // relayKept ends the request with a response that was kept; a is the account that it names, or nil.
 func (x *exchange) relayKept(a *attempt, k *kept) Outcome {
 	x.selection.Release() // RMP-3
-	return x.r.end(x.w, &held{k, func(h http.Header) { x.writeHeader(h, k.header, a) }})
+	return x.r.end(x.w, x.hold(k, func(h http.Header) { x.writeHeader(h, k.header, a) }))
 }

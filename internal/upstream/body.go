@@ -66,15 +66,20 @@ func ReadBody(r io.Reader, declared, limit int64) (*Body, error) {
 			err = ErrTooLarge
 		}
 		if err == io.EOF {
-			b := &Body{data: data}
-			b.refs.Store(1)
-			return b, nil
+			return newBody(data), nil
 		}
 		if err != nil {
 			freeBuffer(data)
 			return nil, err
 		}
 	}
+}
+
+// newBody returns a body with one reference.
+func newBody(data []byte) *Body {
+	b := &Body{data: data}
+	b.refs.Store(1)
+	return b
 }
 
 // Bytes returns the body as the client sent it. It must not be modified, or used after Release.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +25,22 @@ type Link struct {
 // ServeChain serves a request from the first upstream that can (CHN-1). It tries the links in their order; a single link is not
 // a chain.
 func ServeChain(w http.ResponseWriter, r *Request, links []Link) Outcome {
+	if r.Scan.Stream && !r.CountsTokens && slices.ContainsFunc(links, r.mayBeginEarly) {
+		r.client = relay.NewClient(w, r.Dialect, r.Times.KeepAlive)
+		defer r.client.Close()
+	}
+	return r.settle(serveLinks(w, r, links))
+}
+
+// mayBeginEarly reports whether the client may get the head of its response before the upstream responds (FAM-8).
+func (r *Request) mayBeginEarly(l Link) bool {
+	if l.Upstream.Dialect().Name() != r.Dialect.Name() {
+		return true
+	}
+	return l.Upstream.HasAccounts() && r.Times.CommitNative
+}
+
+func serveLinks(w http.ResponseWriter, r *Request, links []Link) Outcome {
 	var best Outcome
 	var provider string // of best
 	for i, link := range links {
@@ -82,6 +99,7 @@ type severity uint8
 const (
 	final       severity = iota // the chain goes no further
 	noResponse                  // there was no response
+	unsendable                  // the request cannot be translated for it
 	emptyPool                   // no account to try
 	failed                      // 5xx
 	notFound                    // 404
@@ -138,7 +156,8 @@ func (o *Outcome) reason() string {
 // held is the response that an upstream ends with, before the client has received any of it.
 type held struct {
 	*kept
-	commit func(http.Header) // sets the client's headers
+	commit  func(http.Header) // sets the client's headers
+	foreign bool              // it is in another dialect than the client's
 }
 
 // end relays a response that was kept, or returns it if a chain has to decide.
@@ -152,6 +171,10 @@ func (r *Request) end(w http.ResponseWriter, h *held) Outcome {
 func (r *Request) relay(w http.ResponseWriter, h *held) Outcome {
 	if r.gone() {
 		return Outcome{}
+	}
+	if h.foreign || r.hasBegun() {
+		h.commit(w.Header())
+		return Outcome{Failure: h.asFailure(time.Now())}
 	}
 	result := relay.Relay(w, h.response(), relay.Options{Dialect: r.Dialect, Commit: h.commit})
 	r.record(h.status, result)

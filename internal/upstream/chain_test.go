@@ -60,5 +60,5 @@ func single(t *testing.T, base string, c Credential) *Single {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewSingle("x", u, c, &claude.Family, newTestTransport(nil))
+	return NewSingle(SingleOptions{Name: "x", Base: u, Credential: c, Family: &claude.Family, Transport: newTestTransport(nil)})
 }

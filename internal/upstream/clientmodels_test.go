@@ -37,7 +37,9 @@ func TestDelayInBody(t *testing.T) {
 		at, err := url.Parse(stageURL)
 		s.Must(err)
 		single := func(f *family.Family) upstream.Upstream {
-			return upstream.NewSingle("key", at, upstream.Bearer(secret.New("token-a")), f, s.transport)
+			return upstream.NewSingle(upstream.SingleOptions{
+				Name: "key", Base: at, Credential: upstream.Bearer(secret.New("token-a")), Family: f, Transport: s.transport,
+			})
 		}
 		const delayed = `{"error":{"code":"RESOURCE_EXHAUSTED","message":"m","resets_in_seconds":7.5}}`
 		for _, c := range []struct {

@@ -109,17 +109,20 @@ func (x *exchange) relayExhausted(k *kept) Outcome {
 		k.header.Set("Retry-After", strconv.FormatInt(ceil(wait, time.Second), 10))
 	}
 	x.selection.Release() // RMP-3
-	return x.r.end(x.w, &held{k, func(h http.Header) {
+	return x.r.end(x.w, x.hold(k, func(h http.Header) {
 		x.writeHeader(h, k.header, nil)
 		h[headerPool] = []string{"exhausted"}
-	}})
+	}))
 }
+
+// backIn begins what an error says about the first account that serves again.
+const backIn = "the first is back in "
 
 // firstBack returns when the first account serves again, as the end of a list, or "" if that is not known.
 func (x *exchange) firstBack() string {
 	back, known := x.selection.Recovery()
 	if wait := back.Sub(x.clock.Now()); known && wait > 0 {
-		return ", the first is back in " + inWords(wait)
+		return ", " + backIn + inWords(wait)
 	}
 	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"shunt/internal/family"
 	"shunt/internal/secret"
 )
 
@@ -17,8 +18,8 @@ type Credential struct {
 	value  secret.String
 }
 
-// noCredential removes the client's credential without a replacement.
-var noCredential = Credential{header: "none"}
+// NoCredential removes the client's credential without a replacement.
+func NoCredential() Credential { return Credential{header: "none"} }
 
 // Bearer presents a token in the Authorization header.
 func Bearer(token secret.String) Credential {
@@ -58,6 +59,17 @@ func appendFields(dst []field, client http.Header, c Credential, set []field) []
 	return dst
 }
 
+// withStatic returns header lines with those of the operator, which replace others of the same names (FAM-4).
+func withStatic(set []field, static []family.HeaderField) []field {
+	for _, f := range static {
+		set = slices.DeleteFunc(set, func(own field) bool { return own.name == f.Name })
+	}
+	for _, f := range static {
+		set = append(set, field{f.Name, f.Value})
+	}
+	return set
+}
+
 // insertField inserts a header line into lines that are sorted by name.
 func insertField(fields []field, f field) []field {
 	at, _ := slices.BinarySearchFunc(fields, f, byName)
@@ -68,7 +80,20 @@ func byName(a, b field) int { return strings.Compare(a.name, b.name) }
 
 // replaces reports whether the credential replaces a header of the client's.
 func (c *Credential) replaces(name string) bool {
-	return *c != Credential{} && (name == "Authorization" || name == "X-Api-Key" || name == "X-Goog-Api-Key")
+	return *c != Credential{} && slices.Contains(credentialHeaders[:], name)
+}
+
+// credentialHeaders are the headers in which clients present a credential.
+var credentialHeaders = [...]string{"Authorization", "X-Api-Key", "X-Goog-Api-Key"}
+
+// withCredentialOf returns the header of a translated request with the client's own credential.
+func withCredentialOf(h, client http.Header) http.Header {
+	for _, name := range credentialHeaders {
+		if values := client[name]; len(values) > 0 && !isNamed(client["Connection"], name) {
+			h[name] = values
+		}
+	}
+	return h
 }
 
 // identityEncoding requests a response that is not compressed, so that shunt can read it (WIRE-1).

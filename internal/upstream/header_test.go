@@ -48,7 +48,7 @@ func TestRequestHeader(t *testing.T) {
 		"bearer":      {Bearer(secret.New("ours")), with("Authorization", "Bearer ours")},
 		"key":         {APIKey(secret.New("ours")), with("X-Api-Key", "ours")},
 		"goog key":    {GoogAPIKey(secret.New("ours")), with("X-Goog-Api-Key", "ours")},
-		"nobody":      {noCredential, kept},
+		"nobody":      {NoCredential(), kept},
 	} {
 		before := client.Clone()
 		if diff := cmp.Diff(c.want, headerOf(appendFields(nil, client, c.credential, nil))); diff != "" {

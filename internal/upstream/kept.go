@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 
+	"shunt/internal/dialect"
 	"shunt/internal/family"
 	"shunt/internal/http1"
 	"shunt/internal/relay"
@@ -29,6 +31,7 @@ type kept struct {
 	effectiveStatus int // the status that it counts as: another than its own for a stream that is refused (FO-11)
 	class           family.Class
 	cooldown        time.Duration  // that the response demands, of a quota rejection; 0: see recovery
+	failure         *dialect.Error // that a refused stream began with
 	family          *family.Family // whose upstream sent it
 	header          http.Header
 	body            []byte
@@ -101,28 +104,38 @@ func peek(response *http1.Response) []byte {
 
 // decoded returns the text of a body's beginning (WIRE-10), or nil if its encoding is unknown.
 func decoded(h http.Header, body []byte) []byte {
-	var r io.Reader = bytes.NewReader(body)
-	switch strings.ToLower(strings.TrimSpace(h.Get("Content-Encoding"))) {
-	case "", "identity":
-		return body
-	case "gzip":
-		gz, err := gzip.NewReader(r)
-		if err != nil {
-			return nil
-		}
-		r = gz
-	case "br":
-		r = brotli.NewReader(r)
-	case "zstd":
-		zs, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(8<<20))
-		if err != nil {
-			return nil
-		}
-		defer zs.Close()
-		r = zs
-	default:
+	r, err := decoder(h, io.NopCloser(bytes.NewReader(body)))
+	if err != nil {
 		return nil
 	}
+	defer r.Close()
 	text, _ := io.ReadAll(io.LimitReader(r, peekLimit))
 	return text
 }
+
+var errEncoding = errors.New("the body has an unknown encoding")
+
+// decoder returns a body without its encoding (WIRE-10). Closing it closes the body.
+func decoder(h http.Header, body io.ReadCloser) (io.ReadCloser, error) {
+	switch strings.ToLower(strings.TrimSpace(h.Get("Content-Encoding"))) {
+	case "", "identity":
+		return body, nil
+	case "gzip":
+		gz, err := gzip.NewReader(body)
+		return decodedBody{gz, body.Close}, err
+	case "br":
+		return decodedBody{brotli.NewReader(body), body.Close}, nil
+	case "zstd":
+		zs, err := zstd.NewReader(body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(8<<20))
+		return decodedBody{zs, func() error { zs.Close(); return body.Close() }}, err
+	}
+	return nil, errEncoding
+}
+
+type decodedBody struct {
+	io.Reader
+	close func() error
+}
+
+// Close implements [io.Closer].
+func (b decodedBody) Close() error { return b.close() }

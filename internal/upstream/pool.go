@@ -19,6 +19,7 @@ import (
 // Pool is an upstream with several accounts of one provider.
 type Pool struct {
 	endpoint
+	RequestOptions
 	name      string
 	family    *family.Family
 	scheduler *pool.Roster
@@ -33,6 +34,7 @@ type PoolOptions struct {
 	Name      string
 	Family    *family.Family // of the accounts
 	Base      *url.URL
+	Requests  RequestOptions
 	Scheduler *pool.Roster
 	Accounts  []*account.Account // the credentials of the scheduler's accounts, by name
 	Transport *Transport
@@ -46,8 +48,17 @@ func NewPool(o PoolOptions) *Pool {
 	for _, a := range o.Accounts {
 		accounts[a.Name()] = a
 	}
-	return &Pool{o.Transport.endpoint(o.Base), o.Name, o.Family, o.Scheduler, accounts, o.Transport, o.Clock, o.Log}
+	return &Pool{
+		endpoint: o.Transport.endpoint(o.Base), RequestOptions: o.Requests, name: o.Name, family: o.Family, scheduler: o.Scheduler,
+		accounts: accounts, transport: o.Transport, clock: o.Clock, log: o.Log,
+	}
 }
+
+// HasAccounts implements [Upstream].
+func (*Pool) HasAccounts() bool { return true }
+
+// Dialect implements [Upstream].
+func (p *Pool) Dialect() dialect.Outbound { return p.family.Dialect }
 
 // PassesTo implements [Upstream]: a pool has its own credentials.
 func (*Pool) PassesTo() (origin string, ok bool) { return "", false }

@@ -71,7 +71,7 @@ func TestTransportsUseProxiesAlike(t *testing.T) {
 				transport := newTransport(u.dial)
 				defer transport.Close()
 				began := time.Now()
-				response, err := sentTo(t, t.Context(), transport, c.base, 1000, time.Minute, call{})
+				response, err := sentTo(t, t.Context(), transport, c.base, 1000, time.Minute, false)
 				took := time.Since(began)
 				if err == nil {
 					io.Copy(io.Discard, response.Body)

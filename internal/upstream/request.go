@@ -29,6 +29,12 @@ type Upstream interface {
 
 	// PassesTo returns the origin that the client's own credential goes to; ok is false if the upstream has a credential.
 	PassesTo() (origin string, ok bool)
+
+	// Dialect returns what the upstream speaks. Requests of clients of another dialect are translated.
+	Dialect() dialect.Outbound
+
+	// HasAccounts reports whether the upstream is a pool.
+	HasAccounts() bool
 }
 
 // Outcome is what is left to do after an upstream has served a request.
@@ -43,11 +49,13 @@ type Outcome struct {
 
 // Request is a client's request, read and routed.
 type Request struct {
-	Client  *http.Request   // method, headers and context; its body is read
-	Path    string          // as the client sent it, escaped
-	Body    *Body           // nil once the response has begun: nothing is resent after that (FO-9)
-	Dialect dialect.Inbound // of the client
-	Scan    dialect.Request
+	Client *http.Request // method, headers and context; its body is read
+	Path   string        // as the client sent it, escaped
+	Body   *Body         // nil once the response has begun: nothing is resent after that (FO-9)
+	// Compressed is the body as the client sent it, if that was compressed with zstd (GPT-10); nil: it was not.
+	Compressed *Body
+	Dialect    dialect.Inbound // of the client
+	Scan       dialect.Request
 	// CountsTokens is set if the request counts tokens and does nothing else (RTE-4).
 	CountsTokens bool
 	Model        string // for the upstream (RTE-1)
@@ -60,6 +68,8 @@ type Request struct {
 	next              bool // another upstream follows
 	withoutCredential bool // the client's own credential must not be sent (CHN-4)
 
+	client    *relay.Client  // of a stream that may begin before an upstream responds (FAM-8); nil: it may not
+	turn      *dialect.Turn  // the request in no dialect; nil: nothing has needed it yet
 	hostDowns map[string]int // accounts that could not reach a base URL (FO-0b)
 }
 
@@ -83,6 +93,8 @@ type Times struct {
 	TTFB, TTFBNonstream time.Duration // to the upstream's response headers; 0 is no limit
 	KeepAlive           time.Duration // of silence before a ping; 0 is never
 	Idle                time.Duration // between bytes of the response's body (WIRE-12b); 0 is no limit
+	CommitAfter         time.Duration // after which a client gets the head of a translated stream (FAM-8); 0 is at once
+	CommitNative        bool          // a pool's stream in the client's own dialect begins at once, too
 }
 
 func (r *Request) ttfb() time.Duration {
@@ -102,9 +114,11 @@ func (r *Request) restore() string {
 
 // Release frees the request's body. It may be called more than once.
 func (r *Request) Release() {
-	if r.Body != nil {
-		r.Body.Release()
-		r.Body = nil
+	for _, body := range [...]**Body{&r.Body, &r.Compressed} {
+		if *body != nil {
+			(*body).Release()
+			*body = nil
+		}
 	}
 }
 
@@ -117,6 +131,7 @@ func (r *Request) edits(uuid string) []wire.Edit {
 type Failure struct {
 	Status     int
 	Kind       dialect.ErrorKind
+	Code       string // in an upstream's words; empty: it is shunt's own, or has none
 	Message    string
 	Final      bool          // the client is told not to retry: x-should-retry: false
 	RetryAfter time.Duration // zero: the response has no retry-after
@@ -125,6 +140,11 @@ type Failure struct {
 	severity severity
 	reason   string // in one word, for the log of a chain that continues; empty: the upstream was unreachable
 	cause    string // the network's error, if there was no response
+}
+
+// AsError returns the failure as a dialect writes it.
+func (f *Failure) AsError() *dialect.Error {
+	return &dialect.Error{Kind: f.Kind, Status: f.Status, Code: f.Code, Message: f.Message, Resets: f.Resets, RetryAfter: f.RetryAfter}
 }
 
 var noHeadersInTime = &Failure{
@@ -154,7 +174,7 @@ func (r *Request) record(status int, result relay.Result) {
 	if result.Usage.Known {
 		rec.Tokens = &observe.Tokens{
 			Input: result.Usage.Input, Output: result.Usage.Output,
-			CacheRead: result.Usage.CacheRead, CacheCreation: result.Usage.CacheCreation,
+			CacheRead: result.Usage.CacheRead, CacheCreation: result.Usage.CacheCreation, Estimated: result.Estimated,
 		}
 	}
 	switch {

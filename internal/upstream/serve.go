@@ -26,6 +26,8 @@ type exchange struct {
 	toolScope quota.Scope // that a tool of the request may use as well (SEL-4b)
 	counting  bool        // it counts tokens: that says nothing about an account's health for messages (RTE-4)
 
+	translation *translation // nil: the client speaks the dialect of the pool
+
 	tried      int                // accounts
 	faults     int                // of them, those whose failure may not be their own fault (FO-0a)
 	missing    []string           // of them, those that the account store lacks (CFG-23)
@@ -43,6 +45,11 @@ func (p *Pool) Serve(w http.ResponseWriter, r *Request) Outcome {
 	x := &exchange{
 		Pool: p, w: w, r: r, model: r.Model, scope: p.family.Scope(r.Model), toolScope: p.toolScope(&r.Scan), counting: r.CountsTokens,
 	}
+	var untranslatable *Failure
+	if x.translation, untranslatable = r.translation(p.family, p.Accepts, r.Model); untranslatable != nil {
+		return Outcome{Failure: untranslatable}
+	}
+	defer x.translation.release()
 	x.selection = p.scheduler.Begin(pool.Criteria{Session: r.Session, Scope: x.scope, ToolScope: x.toolScope})
 	defer x.selection.Release()
 	for x.faults < faultTries && !x.hostDown() {

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"strings"
 
+	"shunt/internal/family"
 	"shunt/internal/hosts"
 	"shunt/internal/http1"
 	"shunt/internal/wire"
@@ -137,21 +139,42 @@ func (t *Transport) endpoint(base *url.URL) endpoint {
 	return endpoint{base, base.String(), t.hops.sender(base), strings.TrimSuffix(base.EscapedPath(), "/")}
 }
 
-// target returns the path and query of a request below the base URL (WIRE-4).
-func (e *endpoint) target(r *Request) string {
-	u := r.Client.URL
-	if u.RawQuery == "" && !u.ForceQuery {
-		return e.path + r.Path
-	}
-	return e.path + r.Path + "?" + u.RawQuery
+// call is one request to an upstream.
+type call struct {
+	target     string // path and query, below the base URL
+	body       *Body
+	edits      []wire.Edit // of the body
+	header     http.Header // as far as it may be sent on
+	set        []field     // replace lines of the header of the same names
+	credential Credential
+	fresh      bool // requires a new connection
 }
 
-// call is what one request to an upstream changes in the client's.
-type call struct {
-	credential Credential
-	set        []field // replace the client's headers of the same names
-	edits      []wire.Edit
-	fresh      bool // requires a new connection
+// passing returns the call that passes the request on, with edits of its body, to an upstream of the client's own dialect.
+func (r *Request) passing(f *family.Family, edits []wire.Edit) call {
+	c := call{target: r.target(f), header: r.Client.Header, body: r.Body, edits: edits, set: make([]field, 0, 4)}
+	switch {
+	case r.Compressed == nil:
+	case len(edits) == 0:
+		c.body = r.Compressed
+	default:
+		c.set = append(c.set, field{"Content-Encoding", ""})
+	}
+	return c
+}
+
+// target returns the path and query of a request that is passed on (WIRE-4).
+func (r *Request) target(f *family.Family) string {
+	u, path := r.Client.URL, cmp.Or(f.Path, r.Path)
+	if u.RawQuery == "" && !u.ForceQuery {
+		return path
+	}
+	return path + "?" + u.RawQuery
+}
+
+// call returns the call that sends the translated request.
+func (t *translation) call(agent string) call {
+	return call{target: t.path(), header: t.header(agent), body: t.body}
 }
 
 // send sends a request and returns the upstream's response, whose body the caller closes. Its errors wrap those of [sender].
@@ -167,11 +190,11 @@ func (e *endpoint) send(r *Request, c call) (*http1.Response, error) {
 	return response, nil
 }
 
-// payload returns the request that a call makes of the client's.
+// payload returns the request of a call.
 func (e *endpoint) payload(r *Request, c call) *payload {
-	p := newPayload(r.Body, c.edits)
-	p.target, p.timeout, p.fresh = e.target(r), r.ttfb(), c.fresh
-	p.fields = appendFields(p.fields, r.Client.Header, c.credential, c.set)
+	p := newPayload(c.body, c.edits)
+	p.target, p.timeout, p.fresh = e.path+c.target, r.ttfb(), c.fresh
+	p.fields = appendFields(p.fields, c.header, c.credential, c.set)
 	return p
 }
 

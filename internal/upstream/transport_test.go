@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"shunt/internal/family"
+	"shunt/internal/family/claude"
 	"shunt/internal/http1"
 )
 
@@ -83,13 +84,13 @@ func readRequest(in *bufio.Reader) (*http.Request, []byte, error) {
 }
 
 // sent is [sentTo] for http://up.test.
-func sent(t *testing.T, ctx context.Context, transport *Transport, size int, timeout time.Duration, c call) (*http1.Response, error) {
+func sent(t *testing.T, ctx context.Context, transport *Transport, size int, timeout time.Duration, fresh bool) (*http1.Response, error) {
 	t.Helper()
-	return sentTo(t, ctx, transport, "http://up.test", size, timeout, c)
+	return sentTo(t, ctx, transport, "http://up.test", size, timeout, fresh)
 }
 
 // sentTo sends a request with a body of some size, and checks afterwards that the body was given back.
-func sentTo(t *testing.T, ctx context.Context, transport *Transport, base string, size int, timeout time.Duration, c call) (*http1.Response, error) {
+func sentTo(t *testing.T, ctx context.Context, transport *Transport, base string, size int, timeout time.Duration, fresh bool) (*http1.Response, error) {
 	t.Helper()
 	u, err := url.Parse(base)
 	if err != nil {
@@ -102,7 +103,10 @@ func sentTo(t *testing.T, ctx context.Context, transport *Transport, base string
 	client := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/messages?beta=true", nil)
 	client.Header.Set("X-App", "cli")
 	to := transport.endpoint(u)
-	response, err := to.send(&Request{Client: client, Path: "/v1/messages", Body: body, Times: Times{TTFBNonstream: timeout}}, c)
+	r := &Request{Client: client, Path: "/v1/messages", Body: body, Times: Times{TTFBNonstream: timeout}}
+	passed := r.passing(&claude.Family, nil)
+	passed.fresh = fresh
+	response, err := to.send(r, passed)
 	body.Release()
 	t.Cleanup(func() {
 		if synctest.Wait(); body.refs.Load() != 0 {
@@ -215,7 +219,7 @@ func TestTransportsClassifyAlike(t *testing.T) {
 					transport := newTransport(dial)
 					defer transport.Close()
 					if c.reuse {
-						response, err := sent(t, t.Context(), transport, 1000, timeout, call{})
+						response, err := sent(t, t.Context(), transport, 1000, timeout, false)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -224,7 +228,7 @@ func TestTransportsClassifyAlike(t *testing.T) {
 						synctest.Wait()
 					}
 					began := time.Now()
-					response, err := sent(t, t.Context(), transport, max(c.size, 1000), timeout, call{})
+					response, err := sent(t, t.Context(), transport, max(c.size, 1000), timeout, false)
 					took := time.Since(began)
 					if err == nil {
 						response.Body.Close()
@@ -280,7 +284,7 @@ func TestTransportsStopWithTheClient(t *testing.T) {
 				ctx, leave := context.WithCancel(t.Context())
 				time.AfterFunc(time.Minute, leave)
 				began := time.Now()
-				response, err := sent(t, ctx, transport, 1<<20, time.Hour, call{})
+				response, err := sent(t, ctx, transport, 1<<20, time.Hour, false)
 				if err == nil {
 					_, err = io.ReadAll(response.Body)
 					response.Body.Close()
@@ -321,7 +325,7 @@ func TestTransportsSendAlike(t *testing.T) {
 					connections = []int32{1, 2, 3, 4}
 				}
 				for i, want := range connections {
-					response, err := sent(t, t.Context(), transport, size, time.Minute, call{fresh: i == 2})
+					response, err := sent(t, t.Context(), transport, size, time.Minute, i == 2)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -351,7 +355,7 @@ func TestSurplusBytesAreNoResponse(t *testing.T) {
 			transport := newTransport(u.dial)
 			defer transport.Close()
 			for range 20 {
-				response, err := sent(t, t.Context(), transport, 1000, time.Minute, call{})
+				response, err := sent(t, t.Context(), transport, 1000, time.Minute, false)
 				if err != nil {
 					t.Fatal(err)
 				}

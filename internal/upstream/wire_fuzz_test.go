@@ -14,6 +14,7 @@ import (
 
 	"shunt/internal/dialect"
 	"shunt/internal/dialect/messages"
+	"shunt/internal/family"
 	"shunt/internal/secret"
 	"shunt/internal/wire"
 )
@@ -87,7 +88,7 @@ func FuzzWire(f *testing.F) {
 		}
 		defer b.Release()
 		r := &Request{Client: client, Path: path, Dialect: messages.Dialect{}, Body: b, Scan: scan, Model: model}
-		c := call{edits: r.edits(uuid)}
+		c := r.passing(new(family.Family), r.edits(uuid))
 		if way == asPooled {
 			if beta, changed := withItem(client.Header, "Anthropic-Beta", "oauth-2025-04-20"); changed {
 				c.set = append(c.set, beta)
@@ -96,7 +97,7 @@ func FuzzWire(f *testing.F) {
 		if r.restore() != "" || way == asPooled && scan.Stream {
 			c.set = append(c.set, identityEncoding)
 		}
-		c.credential = [...]Credential{asPooled: Bearer(secret.New("ours")), asKey: APIKey(secret.New("ours")), asClient: {}, asNobody: noCredential}[way]
+		c.credential = [...]Credential{asPooled: Bearer(secret.New("ours")), asKey: APIKey(secret.New("ours")), asClient: {}, asNobody: NoCredential()}[way]
 		p := to.payload(r, c)
 		p.writeHead("", to.sender.Host())
 		got := append(bytes.Clone(p.head), bytes.Join(p.body, nil)...)

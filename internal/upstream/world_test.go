@@ -130,7 +130,9 @@ func (w *world) build() {
 	for i, p := range w.setup.chain {
 		chain[i].Name = p.name
 		if !p.pool {
-			chain[i].Upstream = upstream.NewSingle(p.name, p.url(w), p.credential, &claude.Family, w.transport)
+			chain[i].Upstream = upstream.NewSingle(upstream.SingleOptions{
+				Name: p.name, Base: p.url(w), Credential: p.credential, Family: &claude.Family, Transport: w.transport,
+			})
 			continue
 		}
 		chain[i].Upstream = upstream.NewPool(upstream.PoolOptions{
