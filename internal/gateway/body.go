@@ -8,46 +8,57 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"shunt/internal/dialect"
 	"shunt/internal/upstream"
 )
 
-// readBody reads a request's whole body. If the slot is unrouted, it reads past the beginning only if the model there uses no
-// credential of the operator's (AUTH-2c).
-func (g *Gateway) readBody(w http.ResponseWriter, request *upstream.Request, s *snapshot, slot *slot) (*upstream.Body, *upstream.Failure) {
+// readBody reads a request's whole body, which may be compressed. If the slot is unrouted, it reads past the beginning only if
+// the model there uses no credential of the operator's (AUTH-2c).
+func (g *Gateway) readBody(w http.ResponseWriter, request *upstream.Request, s *snapshot, slot *slot) *upstream.Failure {
 	r := request.Client
-	isCompressed := func(encoding string) bool { return encoding != "" && !strings.EqualFold(encoding, "identity") }
-	if slices.ContainsFunc(r.Header["Content-Encoding"], isCompressed) {
+	compressed, f := g.isCompressed(r)
+	if f != nil {
 		leaveUnread(w, r)
-		return nil, fail(http.StatusUnsupportedMediaType, dialect.InvalidRequest,
-			"compressed request bodies cannot be routed: send the body without content-encoding")
+		return f
 	}
 	limit := s.Config.Server.Limits.MaxRequestBytes
 	control := http.NewResponseController(w)
 	paced := &pacedReader{body: r.Body, control: control, idle: s.Config.Server.Timeouts.ReadIdle, began: time.Now()}
 	var source io.Reader = paced
 	if slot.unrouted {
-		head, model, err := leadingModel(request.Dialect, paced)
+		find := leadingModel
+		if compressed {
+			find = leadingModelOf
+		}
+		head, model, err := find(request.Dialect, paced)
 		switch {
 		case err != nil && err != io.EOF:
-			return nil, bodyFailure(w, r, err, limit)
+			return bodyFailure(w, r, err, limit)
 		case model != "" && !s.spends(s.Config.Route(model)):
 			slot.routed()
 		case model != "" || err == nil:
 			leaveUnread(w, r)
-			return nil, s.needsToken()
+			return s.needsToken()
 		}
 		source = io.MultiReader(bytes.NewReader(head), paced)
 	}
 	body, err := upstream.ReadBody(source, r.ContentLength, limit)
 	if err != nil {
-		return nil, bodyFailure(w, r, err, limit)
+		return bodyFailure(w, r, err, limit)
 	}
 	control.SetReadDeadline(time.Time{})
-	return body, nil
+	request.Record.BytesIn = int64(len(body.Bytes()))
+	if request.Body = body; !compressed {
+		return nil
+	}
+	request.Compressed = body
+	if request.Body, err = decompress(body.Bytes(), limit); err != nil {
+		request.Release()
+		return bodyFailure(w, r, err, min(limit, maxDecompressed))
+	}
+	return nil
 }
 
 // bodyFailure returns the failure of a request whose body could not be read.
@@ -57,6 +68,8 @@ func bodyFailure(w http.ResponseWriter, r *http.Request, err error, limit int64)
 	case errors.Is(err, upstream.ErrTooLarge):
 		return fail(http.StatusRequestEntityTooLarge, dialect.TooLarge, fmt.Sprintf(
 			"the request is larger than the %d bytes that this gateway accepts: shorten the conversation, or have its operator raise server.limits.max_request_bytes", limit))
+	case errors.Is(err, errZstd):
+		return fail(http.StatusBadRequest, dialect.InvalidRequest, "the request body is not valid zstd, which its content-encoding says it is")
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &upstream.Failure{
 			Status: http.StatusRequestTimeout, Kind: dialect.Timeout, RetryAfter: time.Second,

@@ -109,6 +109,7 @@ type endpoint struct {
 	methods []string
 	serve   func(*Gateway, http.ResponseWriter, *http.Request, *snapshot)
 	dialect dialect.Inbound // of its errors; nil: the first
+	zstd    bool            // bodies may be compressed with it
 }
 
 var read = []string{http.MethodGet, http.MethodHead}
@@ -126,7 +127,8 @@ var write = []string{http.MethodPost}
 
 // inference returns an endpoint of a dialect.
 func (*Gateway) inference(d dialect.Inbound, e dialect.Endpoint) endpoint {
-	return endpoint{write, func(g *Gateway, w http.ResponseWriter, r *http.Request, s *snapshot) { g.infer(w, r, s, d, e) }, d}
+	serve := func(g *Gateway, w http.ResponseWriter, r *http.Request, s *snapshot) { g.infer(w, r, s, d, e) }
+	return endpoint{methods: write, serve: serve, dialect: d, zstd: e.Zstd}
 }
 
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -231,7 +233,7 @@ func writeFailure(w http.ResponseWriter, d dialect.Inbound, f *upstream.Failure,
 	if wait := d.RetryAfter(f.Kind, f.RetryAfter); wait > 0 {
 		h.Set("Retry-After", formatSeconds(wait))
 	}
-	e := &dialect.Error{Kind: f.Kind, Status: f.Status, Message: f.Message, Resets: f.Resets, RetryAfter: f.RetryAfter}
+	e := f.AsError()
 	w.WriteHeader(d.Status(e))
 	n, _ := w.Write(d.AppendError(nil, e, requestID))
 	return int64(n)

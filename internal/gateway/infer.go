@@ -58,15 +58,12 @@ func (g *Gateway) finish(w http.ResponseWriter, r *upstream.Request, outcome ups
 
 func (g *Gateway) serve(w http.ResponseWriter, s *snapshot, r *upstream.Request, slot *slot, unauthenticated bool) upstream.Outcome {
 	server := &s.Config.Server
-	body, f := g.readBody(w, r, s, slot)
-	if f != nil {
+	if f := g.readBody(w, r, s, slot); f != nil {
 		return upstream.Outcome{Failure: f}
 	}
-	r.Body = body
 	defer r.Release()
-	r.Record.BytesIn = int64(len(body.Bytes()))
 
-	scan, err := r.Dialect.Scan(body.Bytes())
+	scan, err := r.Dialect.Scan(r.Body.Bytes())
 	if err != nil {
 		return upstream.Outcome{Failure: fail(http.StatusBadRequest, dialect.InvalidRequest, err.Error())}
 	}

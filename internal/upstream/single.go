@@ -156,12 +156,8 @@ func (s *Single) relay(w http.ResponseWriter, r *Request, t *translation, respon
 		if result.Refusal == nil {
 			return r.translated(result)
 		}
-		facts := family.Response{Status: response.Status, Header: response.Header, Failure: result.Refusal, Now: time.Now()}
-		_, status := s.family.ClassifyEvent(facts)
 		r.noteClass(observe.ResultStreamError, false)
-		k := keepRefused(s.family, response, nil, status)
-		k.failure = result.Refusal
-		return end(k)
+		return end(s.keepFailed(response, result))
 	}
 	defer response.Body.Close()
 	body := relay.Response{Status: response.Status, Header: response.Header, Body: response.Body, Length: response.Length}
@@ -174,12 +170,23 @@ func (s *Single) relay(w http.ResponseWriter, r *Request, t *translation, respon
 		Commit:    commit,
 	})
 	if result.Refusal != nil { // the client had its head, and this is not a stream
-		k := keepRefused(s.family, response, nil, http.StatusBadGateway)
-		k.failure = result.Refusal
-		return end(k)
+		return end(s.keepFailed(response, result))
 	}
 	r.record(response.Status, result)
 	return Outcome{Aborted: result.Aborted}
+}
+
+// keepFailed keeps a response that failed before its content.
+func (s *Single) keepFailed(response *http1.Response, result relay.Result) *kept {
+	status := http.StatusBadGateway
+	if !result.Truncated {
+		_, status = s.family.ClassifyEvent(family.Response{
+			Status: response.Status, Header: response.Header, Failure: result.Refusal, Now: time.Now(),
+		})
+	}
+	k := keepRefused(s.family, response, nil, status)
+	k.failure = result.Refusal
+	return k
 }
 
 // mayResendAfter reports whether a request that got no response may be sent once more (CHN-3b, FO-0a).

@@ -1,6 +1,7 @@
 package upstream_test
 
 import (
+	"cmp"
 	"io"
 	"log/slog"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 
 	"shunt/internal/account"
 	"shunt/internal/clock"
+	"shunt/internal/dialect"
 	"shunt/internal/dialect/responses"
 	"shunt/internal/family"
 	"shunt/internal/family/chatgpt"
@@ -33,6 +35,7 @@ type stage struct {
 	keeper    *account.Keeper
 	health    *observe.Health
 	transport *upstream.Transport
+	requests  upstream.RequestOptions
 	pool      *upstream.Pool
 
 	mu      sync.Mutex
@@ -54,7 +57,7 @@ const stageURL = "http://127.0.0.1:8002/backend-api"
 func inStage(t *testing.T, test func(s *stage)) {
 	t.Helper()
 	simtest.Run(t, sim.Config{}, func(base *simtest.World) {
-		s := &stage{World: base, family: chatgpt.Family, replies: map[string][]http.HandlerFunc{}}
+		s := &stage{World: base, family: chatgpt.Family, requests: upstream.RequestOptions{Agent: "shunt/v1", Accepts: chatgpt.Family.Accepts}, replies: map[string][]http.HandlerFunc{}}
 		s.family.Credentials = family.CredentialsFile{Access: "access", Refresh: "refresh", Account: "account"}
 		s.routes = func(w http.ResponseWriter, r *http.Request) {
 			_, _ = w.Write(chatgpt.Family.Fixed[0].Respond(nil, r.Header))
@@ -90,7 +93,7 @@ func (s *stage) configure() {
 	at, err := url.Parse(stageURL)
 	s.Must(err)
 	s.pool = upstream.NewPool(upstream.PoolOptions{
-		Name: simtest.Pool, Family: &s.family, Base: at, Accounts: accounts[simtest.Pool], Transport: s.transport,
+		Name: simtest.Pool, Family: &s.family, Base: at, Requests: s.requests, Accounts: accounts[simtest.Pool], Transport: s.transport,
 		Log:       slog.New(slog.NewTextHandler(s.Log, nil)),
 		Scheduler: s.registry.Pool(simtest.Pool).Configure(members, pool.Policy{}),
 	})
@@ -169,7 +172,20 @@ func (s *stage) request(session string, lines ...string) (*httptest.ResponseReco
 // send is request for any upstream.
 func (s *stage) send(to upstream.Upstream, session string, lines ...string) (*httptest.ResponseRecorder, *upstream.Failure, *observe.Record) {
 	s.Helper()
-	client := httptest.NewRequestWithContext(s.Context(), http.MethodPost, "/v1/responses", strings.NewReader(turn))
+	return s.sendBody(responses.Dialect{}, turn, upstream.Times{}, to, session, lines...)
+}
+
+// sendBody is send for a body in a dialect.
+func (s *stage) sendBody(d dialect.Inbound, text string, times upstream.Times, to upstream.Upstream, session string, lines ...string) (*httptest.ResponseRecorder, *upstream.Failure, *observe.Record) {
+	s.Helper()
+	return s.sendChain(d, text, times, []upstream.Link{{Name: simtest.Pool, Upstream: to}}, session, lines...)
+}
+
+// sendChain is sendBody for a chain. A link without a model gets that of the request.
+func (s *stage) sendChain(d dialect.Inbound, text string, times upstream.Times, links []upstream.Link, session string, lines ...string) (*httptest.ResponseRecorder, *upstream.Failure, *observe.Record) {
+	s.Helper()
+	path := d.Endpoints()[0].Path
+	client := httptest.NewRequestWithContext(s.Context(), http.MethodPost, path, strings.NewReader(text))
 	client.Header = http.Header{"Session-Id": {session}, "Authorization": {"Bearer the-clients-own"}, "Chatgpt-Account-Id": {"the-clients"}}
 	for _, line := range lines {
 		name, value, _ := strings.Cut(line, ": ")
@@ -177,17 +193,16 @@ func (s *stage) send(to upstream.Upstream, session string, lines ...string) (*ht
 	}
 	body, err := upstream.ReadBody(client.Body, client.ContentLength, 1<<20)
 	s.Must(err)
-	r := &upstream.Request{Client: client, Path: "/v1/responses", Body: body, Dialect: responses.Dialect{}, Record: &observe.Record{Time: time.Now()}}
+	r := &upstream.Request{Client: client, Path: path, Body: body, Dialect: d, Times: times, Record: &observe.Record{Time: time.Now()}}
 	defer r.Release()
 	r.Scan, err = r.Dialect.Scan(body.Bytes())
 	s.Must(err)
 	r.Identify()
-	model := r.Scan.Model
-	if used := client.Header.Get("X-Test-Model"); used != "" {
-		model = used
+	for i := range links {
+		links[i].Model = cmp.Or(links[i].Model, client.Header.Get("X-Test-Model"), r.Scan.Model)
 	}
 	w := httptest.NewRecorder()
-	outcome := upstream.ServeChain(w, r, []upstream.Link{{Name: simtest.Pool, Upstream: to, Model: model}})
+	outcome := upstream.ServeChain(w, r, links)
 	return w, outcome.Failure, r.Record
 }
 
@@ -207,6 +222,9 @@ func (s *stage) last() seen {
 	defer s.mu.Unlock()
 	return s.seen[len(s.seen)-1]
 }
+
+// dialect returns what clients of the stage speak.
+func (*stage) dialect() dialect.Inbound { return responses.Dialect{} }
 
 // state returns the account in the pool.
 func (s *stage) state(name string) pool.Status {

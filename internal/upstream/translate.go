@@ -3,6 +3,7 @@ package upstream
 import (
 	"cmp"
 	"net/http"
+	"strconv"
 	"time"
 
 	"shunt/internal/dialect"
@@ -82,7 +83,7 @@ func (h *held) asFailure(now time.Time) *Failure {
 		e = readError(h.family.Dialect, h.effectiveStatus, decoded(h.header, h.body))
 	}
 	f := failureOf(e, h.effectiveStatus)
-	f.reason = h.class.String()
+	f.reason = strconv.Itoa(h.effectiveStatus)
 	if after, ok := wire.RetryAfter(h.header, now); ok {
 		f.RetryAfter = after
 	}
