@@ -15,7 +15,7 @@ type Step struct {
 // Explain returns where requests for a model go, in order, and the key of the configuration that decides; see
 // [config.Config.RouteBy].
 func Explain(cfg *config.Config, model string) (steps []Step, key string) {
-	targets, key := cfg.RouteBy(model)
+	targets, key := cfg.RouteBy(model, cfg.Server.DefaultProviders)
 	links := make([]upstream.Link, len(targets))
 	known, unused := families(Registry()), newTransport(cfg, nil)
 	for i, t := range targets {

@@ -32,6 +32,7 @@ type Config struct {
 	Models    []Model    // in the order of the file, as are Routes and Prefixes
 	Routes    []Route
 	Prefixes  []Prefix
+	ModelMaps []ModelMap
 	Log       Log
 	OTel      OTel
 
@@ -43,8 +44,9 @@ type Config struct {
 // Server is the table [server].
 type Server struct {
 	Bind                  netip.AddrPort
-	DefaultProvider       string        // names one of Config.Providers
+	DefaultProviders      []string      // name Config.Providers, in the order in which they are tried
 	SSEKeepalive          time.Duration // 0: off
+	CommitAfter           time.Duration // after which a translated stream begins (FAM-8); 0: at once, and every pool's stream
 	MaxConcurrentRequests int           // 0: no limit
 	AllowedHosts          []string      // lower case, without ports
 	ShutdownTimeout       time.Duration
@@ -54,6 +56,7 @@ type Server struct {
 	Pool                  Pool
 	Access                Access
 	Clients               Clients
+	OpenAIEndpoint        OpenAIEndpoint
 	Admin                 Admin
 	Usage, OAuthUsage     bool // whether the file has [server.usage] and [server.oauth_usage]
 	Metrics               Metrics
@@ -103,6 +106,12 @@ type Admin struct {
 	Tokens                 []Token // of both; with the keys at least one if Present; distinct names
 	ReadKeys, WriteKeys    []Token
 	SessionTTL, PendingTTL time.Duration
+}
+
+// OpenAIEndpoint is the table [server.openai_endpoint] (INB-5).
+type OpenAIEndpoint struct {
+	Present   bool     // without the table, the endpoints do not exist
+	Providers []string // name Config.Providers, in the order in which they are tried; at least one if Present
 }
 
 // Metrics is the table [server.metrics].
@@ -184,8 +193,14 @@ func (f *Fractions) set(window string, value float64) {
 // Kind is the protocol that a provider speaks.
 type Kind string
 
-// Anthropic is the only kind so far.
-const Anthropic Kind = "anthropic"
+// The kinds.
+const (
+	Anthropic Kind = "anthropic" // Messages
+	Responses Kind = "responses"
+	Chat      Kind = "chat" // Chat completions
+	Gemini    Kind = "gemini"
+)
+
 
 // Auth is how requests to a provider are authenticated.
 type Auth string
@@ -194,6 +209,7 @@ type Auth string
 const (
 	Passthrough Auth = "passthrough" // the client's own credentials are forwarded
 	APIKey      Auth = "api_key"     // Provider.APIKey in Provider.APIKeyHeader
+	None        Auth = "none"        // no credential at all
 )
 
 // KeyHeader is the header that carries an API key.
@@ -217,7 +233,26 @@ type Provider struct {
 	APIKeyEnv    string
 	APIKey       secret.String // the value of that variable; set only if Auth is APIKey
 	APIKeyHeader KeyHeader
+	Headers      []Header  // that are added to each request, by name (FAM-4)
+	Accepts      Accepts   // what the vendor accepts, as far as its preset says (FAM-3)
 	Accounts     []Account // in the order of the file; empty in a pool means the whole account store (CFG-12, CFG-21)
+}
+
+// Header is a line of a header. The name is in canonical form.
+type Header struct {
+	Name  string
+	Value secret.String
+}
+
+// Accepts is what a vendor accepts of its protocol. The zero value is cautious.
+type Accepts struct {
+	Efforts             []string // the levels of effort, lowest first; none: low, medium and high
+	Sampling            bool     // temperature and top_p, with the kind responses
+	MaxOutputTokens     int      // that a response may have; 0: 32,000
+	MaxCompletionTokens bool     // the limit of the kind chat is called max_completion_tokens
+	ReasoningEffort     bool     // the kind chat has reasoning_effort
+	ReturnsReasoning    bool     // the kind chat wants its reasoning back
+	WebSearch           bool     // the vendor searches the web by itself
 }
 
 // Pool reports whether shunt sends requests to the provider with accounts of a pool.

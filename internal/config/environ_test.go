@@ -43,7 +43,7 @@ func TestEnvironment(t *testing.T) {
 		"OTHER_SERVER__BIND=not configuration at all",
 	)
 	s := config.Server
-	if s.Bind.Port() != 0 || s.SSEKeepalive != 7*time.Second || s.Limits.MaxURLLength != 9 || s.DefaultProvider != "claude" {
+	if s.Bind.Port() != 0 || s.SSEKeepalive != 7*time.Second || s.Limits.MaxURLLength != 9 || s.DefaultProviders[0] != "claude" {
 		t.Errorf("server = %+v", s)
 	}
 	if p, _ := config.Provider("anthropic"); p.BaseURL.String() != "http://127.0.0.1:9/x" {

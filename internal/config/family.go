@@ -17,6 +17,8 @@ type Family struct {
 	Hosts   []string // the domains that may receive a token, with their subdomains (CFG-41); lower case
 	Windows []Window
 	Program string // the provider's own program, whose credentials files shunt can use; empty: there is none
+	Preset  string // the name of the preset for a pool of all accounts; empty: there is none
+	BaseURL string // of that preset
 }
 
 // Window is a quota window, which has thresholds and caps of its own.
@@ -46,11 +48,11 @@ func (fs families) pools() []Auth {
 }
 
 // auths returns all modes of authentication.
-func (fs families) auths() []Auth { return slices.Concat([]Auth{Passthrough, APIKey}, fs.pools()) }
+func (fs families) auths() []Auth { return slices.Concat([]Auth{Passthrough, APIKey, None}, fs.pools()) }
 
 // kinds returns all protocols.
 func (fs families) kinds() []Kind {
-	kinds := []Kind{Anthropic}
+	kinds := []Kind{Anthropic, Responses, Chat, Gemini}
 	for _, f := range fs {
 		if !slices.Contains(kinds, f.Kind) {
 			kinds = append(kinds, f.Kind)

@@ -47,7 +47,7 @@ func TestFamiliesStayApart(t *testing.T) {
 	for file, want := range map[string]string{
 		strings.Replace(acme, "api.acme.example", "api.anthropic.com", 1): `:3: providers.acme.base_url: must name acme.example, a subdomain of it or a loopback host, because auth = "acme_oauth" sends account credentials there`,
 		strings.Replace(acme, "kind = 'acme'\n", "", 1):                   `:1: providers.acme.kind: must be "acme", because auth = "acme_oauth" pools accounts of that kind`,
-		strings.Replace(acme, "acme_oauth", "other", 1):                   `:4: providers.acme.auth: must be "passthrough", "api_key", "claude_oauth" or "acme_oauth"`,
+		strings.Replace(acme, "acme_oauth", "other", 1):                   `:4: providers.acme.auth: must be "passthrough", "api_key", "none", "claude_oauth" or "acme_oauth"`,
 	} {
 		path := write(t, file)
 		_, _, err := Load(Options{Path: path, Families: two})

@@ -31,6 +31,10 @@ func newSchema(fs families) *schema.Schema {
 				Presence: func(owner any) *bool { return &owner.(*Clients).Present },
 			},
 			adminTable,
+			{
+				Name: "openai_endpoint", Owner: schema.Part(func(s *Server) *OpenAIEndpoint { return &s.OpenAIEndpoint }), Keys: openAIKeys, Doc: openAIDoc,
+				Presence: func(owner any) *bool { return &owner.(*OpenAIEndpoint).Present },
+			},
 			switchTable("usage", func(s *Server) *bool { return &s.Usage }, usageDoc),
 			switchTable("oauth_usage", func(s *Server) *bool { return &s.OAuthUsage }, oauthUsageDoc),
 			{
@@ -40,11 +44,13 @@ func newSchema(fs families) *schema.Schema {
 		}},
 		{Name: "providers", Form: schema.Named, Owner: providerOwner, Names: providerName, Elements: providers(false), Keys: providerKeys(fs), Doc: providerDoc, Tables: []schema.Table{
 			{Name: "accounts", Form: schema.Listed, Owner: accountOwner, Keys: accountKeys(fs), Doc: accountDoc(fs)},
+			headerTable,
 		}},
 		upstreamTable(fs),
 		modelTable,
 		{Name: "routes", Form: schema.Listed, Owner: routeOwner, Keys: routeKeys, Doc: routeDoc},
 		{Name: "route_prefixes", Form: schema.Listed, Owner: prefixOwner, Keys: prefixKeys, Doc: prefixDoc},
+		modelMapTable,
 		{Name: "log", Owner: schema.Part(func(c *Config) *Log { return &c.Log }), Keys: logKeys},
 		{
 			Name: "otel", Owner: schema.Part(func(c *Config) *OTel { return &c.OTel }), Keys: otelKeys, Doc: otelDoc,
@@ -61,13 +67,21 @@ var serverKeys = []schema.Key{
 	},
 	{
 		Name: "default_provider", Default: `"anthropic"`,
-		Binding: schema.Bind(providerName, func(s *Server) *string { return &s.DefaultProvider }),
-		Doc:     "The provider for every model that no route sends elsewhere.",
+		Binding: schema.Bind(providerNames, func(s *Server) *[]string { return &s.DefaultProviders }),
+		Doc: "The provider for every model that no route sends elsewhere. With a list, such as `[\"claude\", \"chatgpt\"]`, shunt tries the providers " +
+			"in that order, and goes to the next when one is out of quota or fails before it responds; `[model_map.<name>]` gives the models' names there.",
 	},
 	{
 		Name: "sse_keepalive_seconds", Default: `15`,
 		Binding: schema.Bind(seconds(), func(s *Server) *time.Duration { return &s.SSEKeepalive }),
 		Doc:     "How long a stream may be silent before shunt inserts a ping. 0 turns pings off.",
+	},
+	{
+		Name: "commit_after_seconds", Default: `20`,
+		Binding: schema.Bind(seconds(), func(s *Server) *time.Duration { return &s.CommitAfter }),
+		Doc: "After this time, a client whose streamed request is translated gets the head of its response and pings, while shunt goes on trying accounts " +
+			"and providers. Until then it gets nothing before the first piece of content, so that an error keeps its status. 0 sends the head as soon as " +
+			"the request is sent, and for every pool's streams.",
 	},
 	{
 		Name: "max_concurrent_requests", Default: `1024`, Restart: true,

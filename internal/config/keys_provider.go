@@ -45,7 +45,8 @@ func providerKeys(fs families) []schema.Key {
 		{
 			Name: "kind", Default: `"anthropic"`,
 			Binding: schema.Bind(schema.Choice(fs.kinds()...), func(p *Provider) *Kind { return &p.Kind }),
-			Doc:     "The protocol that the provider speaks.",
+			Doc: "The protocol that the provider speaks: `anthropic` is Messages, `responses` and `chat` are OpenAI's, whose base URLs end in their " +
+				"version (`/v1`), and `gemini` is Google's. shunt translates the requests of clients that speak another.",
 		},
 		{
 			Name:    "base_url",
@@ -56,7 +57,7 @@ func providerKeys(fs families) []schema.Key {
 		{
 			Name: "auth", Default: `"passthrough"`,
 			Binding: schema.Bind(schema.Choice(fs.auths()...), func(p *Provider) *Auth { return &p.Auth }),
-			Doc: "`passthrough` forwards the credentials of the client. `api_key` sends the key in `api_key_env`. " +
+			Doc: "`passthrough` forwards the credentials of the client. `api_key` sends the key in `api_key_env`. `none` sends no credential. " +
 				poolsDoc(fs, "provider"),
 		},
 		{

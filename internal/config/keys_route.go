@@ -77,6 +77,34 @@ var routeKeys = []schema.Key{
 	},
 }
 
+const modelMapDoc = "The names of models at one provider or upstream, for requests that no `[[models]]` and no route sends elsewhere. A name " +
+	"that ends in `*` stands for all that begin with what precedes it; a longer one takes precedence, and an exact one over all.\n\n" +
+	"Of several `default_provider`s, the first gets a model that its map lacks unchanged. A later one is skipped for such a model, unless it " +
+	"has no map and the same `kind` as the first."
+
+// modelMapTable is [model_map.<name>].
+var modelMapTable = schema.Table{
+	Name: "model_map", Form: schema.Named, Owner: modelMapOwner, Names: providerName, Any: &modelMapKey, Join: modelMapJoin, Doc: modelMapDoc,
+}
+
+var modelMapKey = schema.Key{
+	Name:    "<model>",
+	Binding: schema.Bind(modelName, func(n *ModelName) *string { return &n.Model }),
+	Doc:     "The model's name for clients, or `\"prefix*\"`, and the model to request there.",
+}
+
+func modelMapOwner(parent any, name string) (any, bool) {
+	c := parent.(*Config)
+	c.ModelMaps = append(c.ModelMaps, ModelMap{Provider: name})
+	return &c.ModelMaps[len(c.ModelMaps)-1], false
+}
+
+func modelMapJoin(owner any, name string) any {
+	m := owner.(*ModelMap)
+	m.Names = append(m.Names, ModelName{Pattern: name})
+	return &m.Names[len(m.Names)-1]
+}
+
 const prefixDoc = "Where requests for models with a common prefix go. The first prefix that matches counts."
 
 func prefixOwner(parent any, _ string) (any, bool) {

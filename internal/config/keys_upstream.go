@@ -15,8 +15,8 @@ const upstreamDoc = "Backends in order, an alternative to `[providers.<name>]`; 
 // upstreamTable is [[upstreams]] (CFG-20, CFG-21).
 func upstreamTable(fs families) schema.Table {
 	return schema.Table{
-		Name: "upstreams", Form: schema.Listed, Owner: upstreamOwner, Elements: providers(true), Keys: upstreamKeys(fs), Doc: upstreamDoc + presetDoc(),
-		Tables: []schema.Table{{
+		Name: "upstreams", Form: schema.Listed, Owner: upstreamOwner, Elements: providers(true), Keys: upstreamKeys(fs), Doc: upstreamDoc + presetDoc(fs),
+		Tables: []schema.Table{headerTable, {
 			Name: "auth", Owner: schema.Part(func(p *Provider) *Provider { return p }), Keys: authKeys(fs), Doc: authDoc(fs),
 			Short: &schema.Short{
 				Key:    "mode",
@@ -34,18 +34,18 @@ func upstreamTable(fs families) schema.Table {
 }
 
 // presetDoc returns the table of presets in Markdown.
-func presetDoc() string {
+func presetDoc(fs families) string {
 	var b strings.Builder
-	b.WriteString("| preset | `base_url` | `auth` |\n|---|---|---|\n")
-	for _, p := range presets {
-		auth := "`passthrough`"
+	b.WriteString("| preset | `kind` | `base_url` | `auth` |\n|---|---|---|---|\n")
+	for _, p := range fs.presets() {
+		auth := "`" + string(p.auth) + "`"
 		if p.auth == APIKey {
 			auth = "the key in `" + p.keyEnv + "`"
 		}
-		if p.keyHeader == XAPIKey {
-			auth += ", as `x-api-key`"
+		if p.keyHeader != "" {
+			auth += ", as `" + strings.ReplaceAll(string(p.keyHeader), "_", "-") + "`"
 		}
-		b.WriteString("| `" + p.name + "` | `" + p.baseURL + "` | " + auth + " |\n")
+		b.WriteString("| `" + p.name + "` | `" + string(p.kind) + "` | `" + p.baseURL + "` | " + auth + " |\n")
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
@@ -65,7 +65,7 @@ func upstreamKeys(fs families) []schema.Key {
 		},
 		{
 			Name:    "provider",
-			Binding: schema.Bind(schema.Choice(presetNames()...), func(p *Provider) *string { return &p.Preset }),
+			Binding: schema.Bind(schema.Choice(fs.presetNames()...), func(p *Provider) *string { return &p.Preset }),
 			Doc:     "The preset to start from. Without one, `kind` and `base_url` are required.",
 		},
 		{
@@ -91,7 +91,7 @@ func authKeys(fs families) []schema.Key {
 		{
 			Name:    "mode",
 			Binding: schema.Bind(schema.Choice(fs.auths()...), func(p *Provider) *Auth { return &p.Auth }),
-			Doc: "`passthrough` forwards the credentials of the client. `api_key` sends the key in `env`. " +
+			Doc: "`passthrough` forwards the credentials of the client. `api_key` sends the key in `env`. `none` sends no credential. " +
 				poolsDoc(fs, "upstream"),
 		},
 		{

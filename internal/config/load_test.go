@@ -73,7 +73,8 @@ func TestGoodFile(t *testing.T) {
 		Path: "testdata/good.toml",
 		Server: Server{
 			Bind:                  netip.MustParseAddrPort("[::1]:8080"),
-			DefaultProvider:       "claude",
+			DefaultProviders:      []string{"claude", "openai"},
+			CommitAfter:           7 * time.Second,
 			MaxConcurrentRequests: 1000,
 			Transport:             TransportNetHTTP,
 			AllowedHosts:          []string{"shunt.home.arpa", "192.168.1.5", "fd00::1"},
@@ -107,7 +108,8 @@ func TestGoodFile(t *testing.T) {
 				WriteKeys:  []Token{{"deploy", secret.New("fedcba9876543210fedcba9876543210")}},
 				SessionTTL: time.Minute, PendingTTL: 30 * time.Second,
 			},
-			Usage: true, OAuthUsage: true,
+			OpenAIEndpoint: OpenAIEndpoint{Present: true, Providers: []string{"openai"}},
+			Usage:          true, OAuthUsage: true,
 			Metrics: Metrics{Present: true, Bind: netip.MustParseAddrPort("0.0.0.0:9464")},
 		},
 		Providers: []Provider{
@@ -133,7 +135,13 @@ func TestGoodFile(t *testing.T) {
 				Name: "my_gateway-2", Kind: Anthropic, Auth: APIKey, APIKeyEnv: "GATEWAY_KEY", APIKey: secret.New("sk-gateway"), APIKeyHeader: XAPIKey,
 				BaseURL: &url.URL{Scheme: "https", Host: "gateway.internal:8443", Path: "/api"},
 			},
+			{
+				Name: "openai", Kind: Responses, Auth: None, APIKeyHeader: Bearer,
+				BaseURL: &url.URL{Scheme: "https", Host: "gateway.internal", Path: "/v1"},
+				Headers: []Header{{"User-Agent", secret.New("shunt")}, {"X-Team", secret.New("shunt api")}},
+			},
 		},
+		ModelMaps: []ModelMap{{"openai", []ModelName{{"claude-*", "gpt-5.5"}}}},
 		Log:  Log{Level: slog.LevelDebug, Format: FormatJSON, Requests: "/var/log/shunt/requests.jsonl"},
 		OTel: OTel{Present: true, Endpoint: &url.URL{Scheme: "https", Host: "traces.example", Path: "/otlp"}, ServiceName: "gateway", SampleRatio: 0.25},
 	}
@@ -151,8 +159,9 @@ func TestDefaults(t *testing.T) {
 	want := &Config{
 		Server: Server{
 			Bind:                  netip.MustParseAddrPort("127.0.0.1:3001"),
-			DefaultProvider:       "anthropic",
+			DefaultProviders:      []string{"anthropic"},
 			SSEKeepalive:          15 * time.Second,
+			CommitAfter:           20 * time.Second,
 			MaxConcurrentRequests: 1024,
 			Transport:             TransportHTTP1,
 			AllowedHosts:          []string{},
@@ -233,7 +242,7 @@ func TestUsageRefresh(t *testing.T) {
 // The starter file loads as it is, on any machine; with its settings uncommented, it loads too.
 func TestStarter(t *testing.T) {
 	config := mustLoad(t, string(Starter()))
-	if p, _ := config.Provider(config.Server.DefaultProvider); !p.Pool() {
+	if p, _ := config.Provider(config.Server.DefaultProviders[0]); !p.Pool() {
 		t.Errorf("the starter file's provider is %+v, want a pool", p)
 	}
 	var uncommented strings.Builder
@@ -250,7 +259,7 @@ func TestStarter(t *testing.T) {
 		t.Errorf("the starter file has %d accounts", len(p.Accounts))
 	}
 	config = mustLoad(t, common+"\n# "+upstreams, "HOME=/home/u", "ANTHROPIC_API_KEY=key")
-	if len(config.Providers) != 3 || len(config.Route("claude-opus-4-5")) != 1 || len(config.Route("claude-sonnet-4-5")) != 2 {
+	if len(config.Providers) != 3 || len(config.Route("claude-opus-4-5", config.Server.DefaultProviders)) != 1 || len(config.Route("claude-sonnet-4-5", config.Server.DefaultProviders)) != 2 {
 		t.Errorf("the starter file's upstreams are %+v with the models %+v", config.Providers, config.Models)
 	}
 }

@@ -11,7 +11,7 @@ import (
 func TestRoute(t *testing.T) {
 	chain := []Target{{"pool", "claude-sonnet-4-5"}, {"paid", "anthropic/claude-sonnet-4.5"}}
 	c := &Config{
-		Server: Server{DefaultProvider: "pool"},
+		Server: Server{DefaultProviders: []string{"pool"}},
 		Models: []Model{
 			{ID: "listed-only", DisplayName: "Listed"},
 			{ID: "kimi-listed"},
@@ -53,22 +53,55 @@ func TestRoute(t *testing.T) {
 		"not-kimi-k2-":     {{"pool", "not-kimi-k2-"}},
 		"sonnet-something": {{"pool", "sonnet-something"}},
 	} {
-		if diff := cmp.Diff(want, c.Route(model)); diff != "" {
+		if diff := cmp.Diff(want, c.Route(model, c.Server.DefaultProviders)); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", model, diff)
 		}
+	}
+}
+
+// FAM-3: of several default providers, the first has every model; the others have those that a map names, or that are of the
+// first one's kind.
+func TestDefaultProviders(t *testing.T) {
+	c := &Config{
+		Providers: []Provider{
+			{Name: "claude", Kind: Anthropic}, {Name: "chatgpt", Kind: Responses}, {Name: "paid", Kind: Anthropic}, {Name: "kimi", Kind: Anthropic},
+		},
+		Models: []Model{{ID: "pinned", Upstreams: []Target{{"paid", "p"}}}},
+		ModelMaps: []ModelMap{
+			{"chatgpt", []ModelName{{"claude-*", "gpt-5.5-mini"}, {"claude-opus-*", "gpt-5.5"}, {"claude-opus-4-5", "gpt-5.5-pro"}}},
+			{"kimi", []ModelName{{"claude-opus-4-5", "kimi-k3"}}},
+		},
+	}
+	defaults := []string{"claude", "chatgpt", "paid", "kimi"}
+	for model, want := range map[string][]Target{
+		"claude-haiku":        {{"claude", "claude-haiku"}, {"chatgpt", "gpt-5.5-mini"}, {"paid", "claude-haiku"}},
+		"claude-opus-4-1[1m]": {{"claude", "claude-opus-4-1"}, {"chatgpt", "gpt-5.5"}, {"paid", "claude-opus-4-1"}},
+		"claude-opus-4-5":     {{"claude", "claude-opus-4-5"}, {"chatgpt", "gpt-5.5-pro"}, {"paid", "claude-opus-4-5"}, {"kimi", "kimi-k3"}},
+		"other":               {{"claude", "other"}, {"paid", "other"}},
+		"pinned":              {{"paid", "p"}},
+	} {
+		if diff := cmp.Diff(want, c.Route(model, defaults)); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", model, diff)
+		}
+	}
+	if diff := cmp.Diff([]Target{{"chatgpt", "gpt-5.5-mini"}}, c.Route("claude-haiku", []string{"chatgpt"})); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"pinned", "claude-opus-4-5"}, c.ModelNames()); diff != "" {
+		t.Error(diff)
 	}
 }
 
 // RTE-1: RouteBy names the key that decides.
 func TestRouteBy(t *testing.T) {
 	c := &Config{
-		Server:   Server{DefaultProvider: "pool"},
+		Server:   Server{DefaultProviders: []string{"pool"}},
 		Models:   []Model{{ID: "a", Upstreams: []Target{{"one", "a"}}}, {ID: "b"}},
 		Routes:   []Route{{Model: "b", Provider: "one"}},
 		Prefixes: []Prefix{{"c", "one"}},
 	}
 	for model, want := range map[string]string{"a": "models", "b[1m]": "routes", "cc": "route_prefixes", "d": "server.default_provider"} {
-		if _, key := c.RouteBy(model); key != want {
+		if _, key := c.RouteBy(model, c.Server.DefaultProviders); key != want {
 			t.Errorf("%s: %s, want %s", model, key, want)
 		}
 	}

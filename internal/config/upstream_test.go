@@ -46,6 +46,9 @@ func TestUpstreams(t *testing.T) {
 	for i := range providers {
 		p := &providers[i]
 		p.Kind = Anthropic
+		if p.Preset == "anthropic" {
+			p.Accepts = presets[0].accepts
+		}
 		if p.APIKeyHeader == "" {
 			p.APIKeyHeader = Bearer
 		}
@@ -98,17 +101,19 @@ func TestRoutesToProviders(t *testing.T) {
 	`
 	for _, content := range []string{file, file + "providers.other.base_url = 'https://other.example'"} {
 		c := mustLoad(t, content)
-		if diff := cmp.Diff([]Target{{"anthropic", "n"}}, c.Route("m")); diff != "" || len(c.Routes) != 1 || len(c.Prefixes) != 1 {
+		if diff := cmp.Diff([]Target{{"anthropic", "n"}}, c.Route("m", c.Server.DefaultProviders)); diff != "" || len(c.Routes) != 1 || len(c.Prefixes) != 1 {
 			t.Errorf("%s\n%s %v %v", content, diff, c.Routes, c.Prefixes)
 		}
 	}
 }
 
-// CFG-22: a preset needs nothing but its key to be an upstream.
+// CFG-22, FAM-3: a preset needs nothing but its key to be an upstream.
 func TestPresets(t *testing.T) {
-	for _, from := range presets {
+	for _, from := range (families{}).presets() {
 		p, ok := mustLoad(t, "server.default_provider = 'x'\n[[upstreams]]\nname = 'x'\nprovider = '"+from.name+"'", from.keyEnv+"=key").Provider("x")
-		want := Provider{Name: "x", Preset: from.name, Kind: from.kind, Auth: from.auth, APIKeyEnv: from.keyEnv, APIKeyHeader: Bearer}
+		want := Provider{
+			Name: "x", Preset: from.name, Kind: from.kind, Auth: from.auth, APIKeyEnv: from.keyEnv, APIKeyHeader: Bearer, Accepts: from.accepts,
+		}
 		if from.keyEnv != "" {
 			want.APIKey = secret.New("key")
 		}
@@ -116,7 +121,7 @@ func TestPresets(t *testing.T) {
 			want.APIKeyHeader = from.keyHeader
 		}
 		var err error
-		if want.BaseURL, err = url.Parse(from.baseURL); err != nil || want.BaseURL.Scheme != "https" {
+		if want.BaseURL, err = url.Parse(from.baseURL); err != nil || want.BaseURL.Scheme != "https" && from.auth != None {
 			t.Errorf("%s: %s: %v", from.name, from.baseURL, err)
 		}
 		if !ok || cmp.Diff(&want, p, equal) != "" {
@@ -183,7 +188,7 @@ func TestBadUpstreamEnvironment(t *testing.T) {
 		{"SHUNT_MODELS__M__ID=hush", "SHUNT_MODELS__M__ID: models is a list, which only the file can set"},
 		{"SHUNT_ROUTES__0__MODEL=hush", "SHUNT_ROUTES__0__MODEL: routes is a list, which only the file can set"},
 		{"SHUNT_ROUTE_PREFIXES__0__PREFIX=hush", "SHUNT_ROUTE_PREFIXES__0__PREFIX: route_prefixes is a list, which only the file can set"},
-		{"SHUNT_UPSTREAMS__CLAUDE__AUTH=hush", `SHUNT_UPSTREAMS__CLAUDE__AUTH: must be "passthrough", "api_key" or "claude_oauth"`},
+		{"SHUNT_UPSTREAMS__CLAUDE__AUTH=hush", `SHUNT_UPSTREAMS__CLAUDE__AUTH: must be "passthrough", "api_key", "none" or "claude_oauth"`},
 		{"SHUNT_UPSTREAMS__MY_KEY__AUTH=passthrough", `shunt.toml:11: upstreams.auth.env: belongs to an API key; write mode = "api_key" or remove it` + "\n" +
 			`shunt.toml:11: upstreams.auth.header: belongs to an API key; write mode = "api_key" or remove it`},
 		{"SHUNT_UPSTREAMS__MY_KEY__AUTH__ENV=MISSING", "SHUNT_UPSTREAMS__MY_KEY__AUTH__ENV: the environment variable MISSING is not set; set it to the key or name another"},

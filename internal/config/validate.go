@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,12 +27,33 @@ func (l *loader) validate() {
 
 func (l *loader) validateDefaultProvider() {
 	at := schema.At("server").Of("default_provider")
-	name := l.config.Server.DefaultProvider
-	if l.config.ordered && !l.Written(at) && l.unknownProvider(name) != "" {
-		l.Report(at, fmt.Sprintf("is not set, and the default, %q, is not one of the upstreams; name one", name))
-		return
+	names := l.config.Server.DefaultProviders
+	if l.config.ordered && !l.Written(at) && l.unknownProvider(names[0]) != "" {
+		l.Report(at, fmt.Sprintf("is not set, and the default, %q, is not one of the upstreams; name one", names[0]))
+	} else {
+		l.checkReferences(at, names)
 	}
-	l.checkReference(at, name)
+	e := &l.config.Server.OpenAIEndpoint
+	if in := schema.At("server.openai_endpoint").Of("provider"); e.Present && len(e.Providers) == 0 && !l.Failed(in) {
+		l.Fail(in, `is missing; write provider = "...", the provider for models that no route names`)
+	} else {
+		l.checkReferences(in, e.Providers)
+	}
+	for _, m := range l.config.ModelMaps {
+		if message := l.unknownProvider(m.Provider); message != "" {
+			l.Report(schema.At("").Of("model_map").Table().Of(schema.Segment(m.Provider)), "is not a provider; "+message)
+		}
+	}
+}
+
+// checkReferences checks a list of names of providers.
+func (l *loader) checkReferences(at schema.Spot, names []string) {
+	for i, name := range names {
+		if slices.Contains(names[:i], name) && !l.Failed(at) {
+			l.Fail(at, fmt.Sprintf("names %q twice; remove one of them", name))
+		}
+		l.checkReference(at, name)
+	}
 }
 
 // checkReference reports a key that names a provider which does not exist.
@@ -78,6 +100,7 @@ func (l *loader) validateProvider(index int) {
 		l.Report(s.accounts, "belongs to a pool; write "+l.families.mode(s.auth.Key(), "")+" or remove it")
 	}
 	l.validateAccounts(index)
+	l.validateHeaders(p, s)
 }
 
 // validatePool checks that a pool has the protocol of its family and a host that may receive its tokens (CFG-41).
@@ -123,6 +146,7 @@ func (l *loader) resolveAPIKey(p *Provider, s settings) {
 var (
 	conventionalName = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`)
 	headerValue      = regexp.MustCompile(`^[!-~]+$`)
+	headerValueText  = regexp.MustCompile(`^[!-~]([ -~]*[!-~])?$`)
 )
 
 func (l *loader) validateAccounts(provider int) {

@@ -128,14 +128,24 @@ func (s *snapshot) authenticate(h http.Header) *upstream.Failure {
 	if _, ok := s.client(h); ok {
 		return nil
 	}
-	return s.needsToken()
+	return s.needsToken(s.dialects[0])
 }
 
 // needsToken returns the failure of a request without a token. Clients were seen to show a 401 at once if it says not to retry,
 // and to print "Please run /login", which would not help, if the message contains "x-api-key".
-func (s *snapshot) needsToken() *upstream.Failure {
+func (s *snapshot) needsToken(d dialect.Inbound) *upstream.Failure {
 	return fail(http.StatusUnauthorized, dialect.Authentication,
-		"this gateway needs a token: "+s.dialects[0].TokenAdvice()+" one that its operator gave you, or send it in the header "+s.Config.Server.Clients.Header)
+		"this gateway needs a token: "+d.TokenAdvice()+" one that its operator gave you, or send it in the header "+s.Config.Server.Clients.Header)
+}
+
+// defaults returns the providers for models that no route names, for clients of a dialect. It reports false if the gateway does
+// not serve them (INB-5).
+func (s *snapshot) defaults(d dialect.Inbound) (providers []string, ok bool) {
+	server := &s.Config.Server
+	if d.Name() == s.dialects[0].Name() {
+		return server.DefaultProviders, true
+	}
+	return server.OpenAIEndpoint.Providers, server.OpenAIEndpoint.Present
 }
 
 // spends reports whether one of the targets uses a credential of the operator's (AUTH-3).

@@ -16,7 +16,7 @@ import (
 
 // readBody reads a request's whole body, which may be compressed. If the slot is unrouted, it reads past the beginning only if
 // the model there uses no credential of the operator's (AUTH-2c).
-func (g *Gateway) readBody(w http.ResponseWriter, request *upstream.Request, s *snapshot, slot *slot) *upstream.Failure {
+func (g *Gateway) readBody(w http.ResponseWriter, request *upstream.Request, s *snapshot, slot *slot, defaults []string) *upstream.Failure {
 	r := request.Client
 	compressed, f := g.isCompressed(r)
 	if f != nil {
@@ -36,11 +36,11 @@ func (g *Gateway) readBody(w http.ResponseWriter, request *upstream.Request, s *
 		switch {
 		case err != nil && err != io.EOF:
 			return bodyFailure(w, r, err, limit)
-		case model != "" && !s.spends(s.Config.Route(model)):
+		case model != "" && !s.spends(s.Config.Route(model, defaults)):
 			slot.routed()
 		case model != "" || err == nil:
 			leaveUnread(w, r)
-			return s.needsToken()
+			return s.needsToken(request.Dialect)
 		}
 		source = io.MultiReader(bytes.NewReader(head), paced)
 	}

@@ -25,7 +25,7 @@ func (g *Gateway) infer(w http.ResponseWriter, r *http.Request, s *snapshot, d d
 	unauthenticated := s.Config.Server.Clients.Present && !known
 	if unauthenticated && s.routes == closed { // whatever the body says (AUTH-2c)
 		leaveUnread(w, r)
-		g.finish(w, request, upstream.Outcome{Failure: s.needsToken()})
+		g.finish(w, request, upstream.Outcome{Failure: s.needsToken(d)})
 		return
 	}
 	slot, f := g.takeSlot(unauthenticated && s.routes == mixed, s.Config.Server.Clients.Header)
@@ -58,7 +58,13 @@ func (g *Gateway) finish(w http.ResponseWriter, r *upstream.Request, outcome ups
 
 func (g *Gateway) serve(w http.ResponseWriter, s *snapshot, r *upstream.Request, slot *slot, unauthenticated bool) upstream.Outcome {
 	server := &s.Config.Server
-	if f := g.readBody(w, r, s, slot); f != nil {
+	defaults, ok := s.defaults(r.Dialect)
+	if !ok {
+		leaveUnread(w, r.Client)
+		return upstream.Outcome{Failure: fail(http.StatusNotFound, dialect.NotFound,
+			"this gateway does not serve clients of this protocol: its operator has to set up [server.openai_endpoint]")}
+	}
+	if f := g.readBody(w, r, s, slot, defaults); f != nil {
 		return upstream.Outcome{Failure: f}
 	}
 	defer r.Release()
@@ -76,13 +82,14 @@ func (g *Gateway) serve(w http.ResponseWriter, s *snapshot, r *upstream.Request,
 	r.Times = upstream.Times{
 		TTFB: server.Timeouts.UpstreamTTFB, TTFBNonstream: server.Timeouts.UpstreamTTFBNonstream,
 		KeepAlive: server.SSEKeepalive, Idle: server.Timeouts.UpstreamIdle,
+		CommitAfter: server.CommitAfter, CommitNative: server.CommitAfter == 0,
 	}
-	targets := s.Config.Route(scan.Model)
+	targets := s.Config.Route(scan.Model, defaults)
 	if targets[0].Model == "" {
 		return upstream.Outcome{Failure: fail(http.StatusBadRequest, dialect.InvalidRequest, "model has a suffix but no name")}
 	}
 	if unauthenticated && s.spends(targets) {
-		return upstream.Outcome{Failure: s.needsToken()}
+		return upstream.Outcome{Failure: s.needsToken(r.Dialect)}
 	}
 	if r.CountsTokens {
 		targets = targets[:1] // RTE-4

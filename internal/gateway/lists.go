@@ -35,7 +35,8 @@ func (g *Gateway) models(w http.ResponseWriter, r *http.Request, s *snapshot) {
 		add(m.ID, m.DisplayName)
 	}
 	d := g.listDialect(r.Header)
-	if live, ok := s.Upstreams[s.Config.Server.DefaultProvider]; ok {
+	defaults, _ := s.defaults(d)
+	if live, ok := s.Upstreams[defaults[0]]; ok {
 		ctx, cancel := context.WithTimeout(r.Context(), listTimeout)
 		defer cancel()
 		current, err := live.Models(ctx, d, s.stripGatewayTokens(r).Header)

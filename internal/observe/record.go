@@ -218,9 +218,14 @@ func (r *Record) appendAttrs(attrs []slog.Attr) []slog.Attr {
 		slog.Float64("ttfb_ms", r.TTFB.float()), slog.Float64("duration_ms", r.Duration.float()),
 		slog.Int64("bytes_in", r.BytesIn), slog.Int64("bytes_out", r.BytesOut))
 	if t := r.Tokens; t != nil {
-		attrs = append(attrs, slog.GroupAttrs("tokens",
+		tokens := []slog.Attr{
 			slog.Int64("input", t.Input), slog.Int64("output", t.Output),
-			slog.Int64("cache_read", t.CacheRead), slog.Int64("cache_creation", t.CacheCreation)))
+			slog.Int64("cache_read", t.CacheRead), slog.Int64("cache_creation", t.CacheCreation),
+		}
+		if t.Estimated {
+			tokens = append(tokens, slog.Bool("estimated", true))
+		}
+		attrs = append(attrs, slog.GroupAttrs("tokens", tokens...))
 	}
 	return attrs
 }

@@ -34,7 +34,7 @@ func TestLinesAreJSON(t *testing.T) {
 			r.Dropped = Dropped{rapid.IntRange(0, 3).Draw(t, "reasoning"), rapid.IntRange(0, 1).Draw(t, "state")}
 		}
 		if some("tokens") {
-			r.Tokens = &Tokens{number.Draw(t, "a"), number.Draw(t, "b"), number.Draw(t, "c"), number.Draw(t, "d")}
+			r.Tokens = &Tokens{number.Draw(t, "a"), number.Draw(t, "b"), number.Draw(t, "c"), number.Draw(t, "d"), some("estimated")}
 		}
 		want, err := json.Marshal(r)
 		if err != nil {

@@ -148,7 +148,7 @@ func (l *Loader) expand(n *node) (*node, error) {
 }
 
 func (l *Loader) assign(k *Key, n *node, at Spot, owner any, from Base) {
-	if n.shape != k.shape && !(n.shape == wholeShape && k.shape == numberShape) {
+	if n.shape != k.shape && !(n.shape == wholeShape && k.shape == numberShape) && !(n.shape == listShape && k.orList) {
 		l.Fail(at, fmt.Sprintf("is %s; it must be %s", n.shape, k.expect))
 		return
 	}

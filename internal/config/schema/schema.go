@@ -86,6 +86,7 @@ type Key struct {
 // Binding connects a type to a field, with both types erased.
 type Binding struct {
 	shape  shape
+	orList bool
 	expect string
 	set    func(owner any, n *node, from Base) error
 	get    func(owner any) any
@@ -100,6 +101,7 @@ func Bind[O, V any](t Type[V], field func(*O) *V) Binding {
 func BindFunc[O, V any](t Type[V], get func(*O) V, set func(*O, V)) Binding {
 	return Binding{
 		shape:  t.shape,
+		orList: t.orList,
 		expect: t.expect,
 		set: func(owner any, n *node, from Base) error {
 			value, err := t.parse(n, from)

@@ -14,7 +14,7 @@ func (s *Schema) unknown(t *Table, heading, name string, n *node) string {
 	}
 	for _, sub := range t.Tables {
 		tables = append(tables, sub.Name)
-		if sub.Short != nil || sub.Any != nil {
+		if sub.Short != nil || sub.Any != nil && sub.Form == Single {
 			keys = append(keys, sub.Name) // often written like one
 		}
 	}

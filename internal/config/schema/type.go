@@ -13,6 +13,7 @@ import (
 // Type is a type of value: its TOML type, and how it is written.
 type Type[V any] struct {
 	shape  shape
+	orList bool   // a list of strings is allowed as well
 	expect string // completes "must be"
 	parse  func(n *node, from Base) (V, error)
 }
@@ -26,12 +27,12 @@ type Base struct{ Dir, Home string }
 
 // Text is a string. Expect completes "must be".
 func Text[V any](expect string, parse func(text string, from Base) (V, error)) Type[V] {
-	return Type[V]{textShape, expect, func(n *node, from Base) (V, error) { return parse(n.text, from) }}
+	return Type[V]{shape: textShape, expect: expect, parse: func(n *node, from Base) (V, error) { return parse(n.text, from) }}
 }
 
 // List is a list of strings; parse reads one of them.
 func List[V any](expect string, parse func(item string) (V, error)) Type[[]V] {
-	return Type[[]V]{listShape, expect, func(n *node, _ Base) ([]V, error) {
+	return Type[[]V]{shape: listShape, expect: expect, parse: func(n *node, _ Base) ([]V, error) {
 		values := make([]V, 0, len(n.items))
 		for _, item := range n.items {
 			if item.shape != textShape {
@@ -47,9 +48,34 @@ func List[V any](expect string, parse func(item string) (V, error)) Type[[]V] {
 	}}
 }
 
+// OneOrMore is one string, or a list of strings that is not empty. Expect completes "must be".
+func OneOrMore[V any](expect string, item Type[V]) Type[[]V] {
+	return Type[[]V]{shape: textShape, orList: true, expect: expect, parse: func(n *node, from Base) ([]V, error) {
+		items := []*node{n}
+		if n.shape == listShape {
+			items = n.items
+		}
+		values := make([]V, 0, len(items))
+		for _, one := range items {
+			if one.shape != textShape {
+				return nil, ErrUnexpected
+			}
+			value, err := item.parse(one, from)
+			if err != nil {
+				return nil, err
+			}
+			values = append(values, value)
+		}
+		if len(values) == 0 {
+			return nil, ErrUnexpected
+		}
+		return values, nil
+	}}
+}
+
 // Reference is a string that is one ${...} reference and nothing else; parse reads the value that it refers to.
 func Reference[V any](expect string, parse func(value string) (V, error)) Type[V] {
-	return Type[V]{textShape, expect, func(n *node, _ Base) (V, error) {
+	return Type[V]{shape: textShape, expect: expect, parse: func(n *node, _ Base) (V, error) {
 		if !n.reference {
 			var none V
 			return none, ErrUnexpected
@@ -60,7 +86,7 @@ func Reference[V any](expect string, parse func(value string) (V, error)) Type[V
 
 // Convert is t with its values converted.
 func Convert[V, W any](t Type[V], convert func(V) W) Type[W] {
-	return Type[W]{t.shape, t.expect, func(n *node, from Base) (W, error) {
+	return Type[W]{shape: t.shape, orList: t.orList, expect: t.expect, parse: func(n *node, from Base) (W, error) {
 		v, err := t.parse(n, from)
 		if err != nil {
 			var none W
@@ -78,7 +104,7 @@ func Optional[V any](t Type[V]) Type[*V] {
 // Whole is a whole number from low to high. Unit, such as "(bytes)", may be empty.
 func Whole[V int | int64](low, high int64, unit string) Type[V] {
 	expect := strings.TrimSpace(fmt.Sprintf("a whole number from %d to %d %s", low, high, unit))
-	return Type[V]{wholeShape, expect, func(n *node, _ Base) (V, error) {
+	return Type[V]{shape: wholeShape, expect: expect, parse: func(n *node, _ Base) (V, error) {
 		number, err := strconv.ParseInt(n.text, 0, 64)
 		if err != nil || number < low || number > high {
 			return 0, ErrUnexpected
@@ -89,7 +115,7 @@ func Whole[V int | int64](low, high int64, unit string) Type[V] {
 
 // Number is a number from low to high. NaN is not one.
 func Number(low, high float64) Type[float64] {
-	return Type[float64]{numberShape, fmt.Sprintf("a number from %v to %v", low, high), func(n *node, _ Base) (float64, error) {
+	return Type[float64]{shape: numberShape, expect: fmt.Sprintf("a number from %v to %v", low, high), parse: func(n *node, _ Base) (float64, error) {
 		number, err := strconv.ParseFloat(strings.ReplaceAll(n.text, "_", ""), 64)
 		if err != nil || !(number >= low && number <= high) { // written so that NaN fails
 			return 0, ErrUnexpected
@@ -105,7 +131,7 @@ func Duration(low int64, unit time.Duration, name string) Type[time.Duration] {
 }
 
 // Boolean is true or false.
-var Boolean = Type[bool]{boolShape, "true or false", func(n *node, _ Base) (bool, error) {
+var Boolean = Type[bool]{shape: boolShape, expect: "true or false", parse: func(n *node, _ Base) (bool, error) {
 	return n.text == "true", nil
 }}
 
