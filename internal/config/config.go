@@ -201,7 +201,6 @@ const (
 	Gemini    Kind = "gemini"
 )
 
-
 // Auth is how requests to a provider are authenticated.
 type Auth string
 

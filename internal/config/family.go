@@ -48,7 +48,9 @@ func (fs families) pools() []Auth {
 }
 
 // auths returns all modes of authentication.
-func (fs families) auths() []Auth { return slices.Concat([]Auth{Passthrough, APIKey, None}, fs.pools()) }
+func (fs families) auths() []Auth {
+	return slices.Concat([]Auth{Passthrough, APIKey, None}, fs.pools())
+}
 
 // kinds returns all protocols.
 func (fs families) kinds() []Kind {

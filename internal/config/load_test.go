@@ -142,8 +142,8 @@ func TestGoodFile(t *testing.T) {
 			},
 		},
 		ModelMaps: []ModelMap{{"openai", []ModelName{{"claude-*", "gpt-5.5"}}}},
-		Log:  Log{Level: slog.LevelDebug, Format: FormatJSON, Requests: "/var/log/shunt/requests.jsonl"},
-		OTel: OTel{Present: true, Endpoint: &url.URL{Scheme: "https", Host: "traces.example", Path: "/otlp"}, ServiceName: "gateway", SampleRatio: 0.25},
+		Log:       Log{Level: slog.LevelDebug, Format: FormatJSON, Requests: "/var/log/shunt/requests.jsonl"},
+		OTel:      OTel{Present: true, Endpoint: &url.URL{Scheme: "https", Host: "traces.example", Path: "/otlp"}, ServiceName: "gateway", SampleRatio: 0.25},
 	}
 	if diff := cmp.Diff(want, got, equal); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

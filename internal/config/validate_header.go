@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
 )
 
 // fixedHeaders are the headers that an operator cannot add (FAM-4): credentials, and what belongs to one connection or frames
