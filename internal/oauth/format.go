@@ -15,6 +15,7 @@ type Credential struct {
 	Refresh    secret.String // zero: it cannot be refreshed
 	Expires    time.Time     // when the access token expires; zero: unknown
 	SetupToken bool          // the access token is used verbatim and never refreshed (ACC-2)
+	DeviceID   string        // which the provider binds the login to (KIMI-2); empty: none
 }
 
 // Owner is the account that a login belongs to, as UUIDs. A field that is not known is empty.
@@ -63,6 +64,8 @@ var uuidForm = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 
 var errToken = errors.New("contains white space or characters that are not valid in a token (was it pasted with a line break?)")
 
+var errDevice = errors.New("contains white space or characters that are not valid in the ID of a device")
+
 // ParseToken returns the token in a text, without the white space around it. It fails if the token cannot be sent in a
 // header. The error completes a sentence whose subject is the text: wrap it as in fmt.Errorf("%s %w", member, err).
 func ParseToken(text string) (secret.String, error) {
@@ -73,4 +76,14 @@ func ParseToken(text string) (secret.String, error) {
 		}
 	}
 	return secret.New(text), nil
+}
+
+// ParseDeviceID returns the device ID in a text, without the white space around it. It fails if the ID cannot be sent in a
+// header. The error is to be wrapped as that of [ParseToken].
+func ParseDeviceID(text string) (string, error) {
+	id, err := ParseToken(text)
+	if err != nil {
+		return "", errDevice
+	}
+	return id.Reveal(), nil
 }
