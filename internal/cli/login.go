@@ -42,7 +42,7 @@ func (k *familyLoginCommand) Run(s *System) error {
 }
 
 func openStore(f *family.Family, s *System) (*account.Store, error) {
-	dir, err := account.StoreDir(f.Name, s.Getenv)
+	dir, err := account.StoreDir(f.StoreName(), s.Getenv)
 	if err != nil {
 		return nil, err
 	}

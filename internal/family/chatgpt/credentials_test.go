@@ -80,3 +80,14 @@ func FuzzClaims(f *testing.F) {
 		}
 	})
 }
+
+// 8-families: the store has the name of the provider's program.
+func TestStoreName(t *testing.T) {
+	if Family.Name != "chatgpt" || Family.StoreName() != "codex" {
+		t.Errorf("%s, %s", Family.Name, Family.StoreName())
+	}
+	other := Family
+	if other.Store = ""; other.StoreName() != "chatgpt" {
+		t.Errorf("without a name of its own: %s", other.StoreName())
+	}
+}
