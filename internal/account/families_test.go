@@ -17,8 +17,8 @@ import (
 // refresher is the token endpoint of one family. It issues a token with the family's name in it.
 type refresher string
 
-func (r refresher) Refresh(_ context.Context, token secret.String) (oauth.Grant, error) {
-	if token.Reveal() != "tok-ort-"+string(r) {
+func (r refresher) Refresh(_ context.Context, login oauth.Credential) (oauth.Grant, error) {
+	if login.Refresh.Reveal() != "tok-ort-"+string(r) {
 		return oauth.Grant{}, fmt.Errorf("a token of another family")
 	}
 	return oauth.Grant{AccessToken: secret.New("tok-new-" + string(r)), RefreshToken: secret.New("tok-ort2-" + string(r)), Lifetime: time.Hour}, nil

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"shunt/internal/oauth"
-	"shunt/internal/secret"
 	"shunt/internal/userfile"
 )
 
@@ -20,9 +19,9 @@ type Family struct {
 	Dir       string // absolute path of its account store, see [StoreDir]; it need not exist
 }
 
-// Refresher exchanges a refresh token. [oauth.Client] is one.
+// Refresher exchanges the refresh token of a login. [oauth.Client] is one.
 type Refresher interface {
-	Refresh(ctx context.Context, refreshToken secret.String) (oauth.Grant, error)
+	Refresh(ctx context.Context, login oauth.Credential) (oauth.Grant, error)
 }
 
 // StoreDir returns the directory of the account store of that name, which is a family's (ACC-3).

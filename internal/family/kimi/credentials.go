@@ -1,8 +1,11 @@
 package kimi
 
 import (
+	"net/http"
+
 	"shunt/internal/family"
 	"shunt/internal/oauth"
+	"shunt/internal/version"
 )
 
 // credentials is the format of a file with a Kimi login (KIMI-2).
@@ -26,6 +29,14 @@ const (
 
 // vendor is the authorization server for Kimi accounts (KIMI-1, KIMI-2).
 var vendor = oauth.Vendor{
-	TokenURL: "https://auth.kimi.com/api/oauth/token",
-	ClientID: "17e5f671-d194-4dfb-9706-5516cb48c098",
+	TokenURL:  "https://auth.kimi.com/api/oauth/token",
+	OriginEnv: "SHUNT_KIMI_AUTH_URL",
+	ClientID:  "17e5f671-d194-4dfb-9706-5516cb48c098",
+	Encode:    oauth.Form,
+	Header:    header,
+}
+
+// header is what requests to the authorization server say about the client.
+func header(deviceID string) http.Header {
+	return http.Header{deviceHeader: {deviceID}, platformHeader: {platform}, versionHeader: {version.String()}}
 }
