@@ -11,7 +11,7 @@ import (
 )
 
 // leaves may be imported by every package, and import none of ours.
-const leaves = "identity secret clock hosts userfile wire"
+const leaves = "identity secret clock hosts userfile version wire"
 
 // allowed lists, package by package, which others of ours it imports besides the leaves, so that dependencies run in one
 // direction. The design gives the reason for each.
@@ -30,6 +30,7 @@ dialect/responses: dialect
 dialect:
 family/chatgpt: dialect dialect/responses family oauth quota
 family/claude: dialect dialect/messages family oauth quota
+family/kimi: dialect/messages family oauth pool quota
 family/keyed: dialect/responses family
 family: dialect oauth pool quota
 gateway: config dialect observe upstream

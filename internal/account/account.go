@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"shunt/internal/identity"
+	"shunt/internal/oauth"
 	"shunt/internal/secret"
 )
 
@@ -33,6 +34,8 @@ var (
 
 	errExpired = errors.New("the token has expired")
 	errNoOther = errors.New("the rejected token is the only one")
+
+	errOtherAccount = errors.New("its file now holds the login of another account, which shunt uses once it has reloaded the accounts")
 )
 
 const expiredReason = "its token has expired and cannot be refreshed"
@@ -57,6 +60,7 @@ type Account struct {
 	name, provider string
 	key            identity.Key
 	uuid           string
+	owner          oauth.Owner // that the credential named when the account was resolved
 	source         *source
 }
 
@@ -69,12 +73,31 @@ func (a *Account) Key() identity.Key { return a.key }
 // UUID returns the account's UUID, or empty if it is unknown or does not have the form of one.
 func (a *Account) UUID() string { return a.uuid }
 
+// ID returns the account as the provider knows it: as the credential names it, else its UUID.
+func (a *Account) ID() string { return cmp.Or(a.owner.Account, a.uuid) }
+
+// DeviceID returns the ID of the device that the login is bound to, or empty.
+func (a *Account) DeviceID() string {
+	c, _ := a.usable()
+	return c.DeviceID
+}
+
+// usable returns the credential. If another account has replaced the one that was resolved, there is none (GPT-3).
+func (a *Account) usable() (credential, error) {
+	a.source.mu.Lock()
+	defer a.source.mu.Unlock()
+	if a.source.problem == nil && !a.source.owner.Is(a.owner) {
+		return credential{}, errOtherAccount
+	}
+	return a.source.current, a.source.problem
+}
+
 // Missing reports whether the account is a store entry whose file does not exist (CFG-23).
 func (a *Account) Missing() bool { return a.source.missing() }
 
 // Refreshable reports whether a refresh can replace a rejected token.
 func (a *Account) Refreshable() bool {
-	c, err := a.source.usable()
+	c, err := a.usable()
 	return err == nil && c.refreshable()
 }
 
@@ -90,7 +113,7 @@ const unexpiredWait = time.Second
 func (a *Account) Token(ctx context.Context) (Token, error) {
 	s, clock := a.source, a.source.keeper.clock
 	now := clock.Now()
-	c, err := s.usable()
+	c, err := a.usable()
 	switch {
 	case err != nil:
 		return Token{}, a.wrap(err)
@@ -106,10 +129,10 @@ func (a *Account) Token(ctx context.Context) (Token, error) {
 	}
 	defer stop()
 	failure := s.renew(wait, c.Access, scheduled)
-	c, err = s.usable()
+	c, err = a.usable()
 	if err == nil && c.expired(clock.Now()) && wait.Err() != nil && ctx.Err() == nil {
 		failure = s.renew(ctx, c.Access, scheduled) // it expired during the wait
-		c, err = s.usable()
+		c, err = a.usable()
 	}
 	if err == nil && !c.expired(clock.Now()) {
 		return c.Access, nil
@@ -123,7 +146,7 @@ func (a *Account) Token(ctx context.Context) (Token, error) {
 func (a *Account) Renew(ctx context.Context, rejected Token) (Token, error) {
 	s := a.source
 	valid := func(c credential) bool { return c.Access != rejected && !c.expired(s.keeper.clock.Now()) }
-	c, err := s.usable()
+	c, err := a.usable()
 	if err == nil && !valid(c) {
 		failure := errNoOther
 		if s.refreshSpent() {
@@ -133,7 +156,7 @@ func (a *Account) Renew(ctx context.Context, rejected Token) (Token, error) {
 			err = s.renew(ctx, c.Access, forced)
 		}
 		if err == nil {
-			c, err = s.usable()
+			c, err = a.usable()
 		}
 		if err == nil && !valid(c) {
 			err = failure

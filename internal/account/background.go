@@ -90,7 +90,7 @@ func (k *Keeper) takeTurn(ctx context.Context) {
 			k.spawn(func() { _ = s.save(k.ctx) })
 		}
 		// Tokens that live only minutes must not be refreshed in every turn.
-		if !c.refreshable() || now.Before(c.half) || s.inFlight() || s.backingOff(now) {
+		if !c.refreshable() || c.untilRejected() || now.Before(c.half) || s.inFlight() || s.backingOff(now) {
 			continue
 		}
 		if left := c.Expires.Sub(now); left < renewBelow && (next == nil || left < earliest) {

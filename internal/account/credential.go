@@ -24,17 +24,20 @@ func (c credential) refreshable() bool { return !c.SetupToken && !c.Refresh.IsZe
 
 // fresh reports whether the token can be used without a refresh (TOK-1).
 func (c credential) fresh(now time.Time) bool {
-	return !c.Expires.IsZero() && c.Expires.Sub(now) > freshFor
+	return c.untilRejected() || !c.Expires.IsZero() && c.Expires.Sub(now) > freshFor
 }
 
-// expired reports whether the token has expired. Without an expiry, a refreshable token counts as expired, and the
-// provider decides about any other.
+// expired reports whether the token has expired. Without an expiry, a refreshable token counts as expired unless its family
+// says otherwise (GPT-2), and the provider decides about any other.
 func (c credential) expired(now time.Time) bool {
 	if c.Expires.IsZero() {
-		return c.refreshable()
+		return c.refreshable() && !c.UntilRejected
 	}
 	return !c.Expires.After(now)
 }
+
+// untilRejected reports whether only a 401 shows that the token has expired (GPT-2).
+func (c credential) untilRejected() bool { return c.Expires.IsZero() && c.UntilRejected }
 
 // sameTokens reports whether a and b have the same tokens.
 func sameTokens(a, b credential) bool { return a.Access == b.Access && a.Refresh == b.Refresh }

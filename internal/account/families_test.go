@@ -17,8 +17,8 @@ import (
 // refresher is the token endpoint of one family. It issues a token with the family's name in it.
 type refresher string
 
-func (r refresher) Refresh(_ context.Context, token secret.String) (oauth.Grant, error) {
-	if token.Reveal() != "tok-ort-"+string(r) {
+func (r refresher) Refresh(_ context.Context, login oauth.Credential) (oauth.Grant, error) {
+	if login.Refresh.Reveal() != "tok-ort-"+string(r) {
 		return oauth.Grant{}, fmt.Errorf("a token of another family")
 	}
 	return oauth.Grant{AccessToken: secret.New("tok-new-" + string(r)), RefreshToken: secret.New("tok-ort2-" + string(r)), Lifetime: time.Hour}, nil
@@ -32,7 +32,7 @@ func TestFamilies(t *testing.T) {
 		listings := map[string]account.Listing{}
 		for _, name := range []string{"one", "two"} {
 			dir := "/store/" + name
-			families = append(families, account.Family{Name: name, Format: claude.Family.Credentials, Refresher: refresher(name), Dir: dir})
+			families = append(families, account.Family{Name: name, Login: name + "store", Format: claude.Family.Credentials, Refresher: refresher(name), Dir: dir})
 			listings["store-"+name] = account.Listing{Family: name}
 			listings["uuid-"+name] = account.Listing{Family: name, Specs: []account.Spec{{Name: "b", UUID: "u-1", Credentials: "/shared/b.json"}}}
 			if _, err := w.disk.open(dir).Put(w.Context(), "a.json", []byte(file("tok-oat-"+name, "tok-ort-"+name, time.Now()))); err != nil {
@@ -50,7 +50,7 @@ func TestFamilies(t *testing.T) {
 			w.wants("stored key", stored.Key(), identity.OfStoreEntry(name, "a"))
 			w.wants("listed key", listed.Key(), identity.OfAccount(name, "u-1", ""))
 			w.wants("token", w.token(stored), "tok-new-"+name)
-			w.wants("remedy", stored.Remedy(), "`shunt login "+name+" --name a` logs in again")
+			w.wants("remedy", stored.Remedy(), "`shunt login "+name+"store --name a` logs in again")
 			doc, err := w.disk.open("/store/"+name).Get(w.Context(), "a.json")
 			w.wants("file", string(doc.Data), file("tok-new-"+name, "tok-ort2-"+name, time.Now().Add(time.Hour)))
 			w.wants("error", err, nil)

@@ -86,8 +86,7 @@ func (d document) sameAccount(o document) bool {
 	if ours.Account == "" || its.Account == "" {
 		return sameJSON(d.with(o.credential), o.file.Text)
 	}
-	return ours.Account == its.Account &&
-		(ours.Organization == "" || its.Organization == "" || ours.Organization == its.Organization)
+	return its.Is(ours)
 }
 
 // sameJSON reports whether two valid JSON texts are equal except for white space.

@@ -130,6 +130,8 @@ func (s *source) refresh(f *flight, old Token) error {
 	switch {
 	case err != nil:
 		return err
+	case s.replaced():
+		return errOtherAccount
 	case c.Access != old && (!c.expired(s.keeper.clock.Now()) || !c.refreshable()):
 		return nil
 	case !c.refreshable():
@@ -154,7 +156,7 @@ func (s *source) lease(ctx context.Context) (store.Lease, error) {
 func (s *source) exchange(ctx context.Context, f *flight, c credential) error {
 	k := s.keeper
 	sent := k.clock.Now()
-	grant, err := s.family.Refresher.Refresh(ctx, c.Refresh)
+	grant, err := s.family.Refresher.Refresh(ctx, c.Credential)
 	if err == nil {
 		_, badAccess := oauth.ParseToken(grant.AccessToken.Reveal())
 		_, badRefresh := oauth.ParseToken(grant.RefreshToken.Reveal())
@@ -173,17 +175,14 @@ func (s *source) exchange(ctx context.Context, f *flight, c credential) error {
 			if s.recoverLogin(ctx) {
 				return s.refreshExpired(ctx, f)
 			}
-			k.markRejected(c.Refresh)
+			k.markRejected(c.Refresh, rejectionOf(err))
 			return fmt.Errorf("%w: %w", ErrNeedsLogin, err)
 		}
 		return s.fail(err)
 	}
-	renewed := credential{
-		Credential: oauth.Credential{Access: grant.AccessToken, Refresh: grant.RefreshToken, Expires: sent.Add(grant.Lifetime)},
-		half:       sent.Add(grant.Lifetime / 2),
-	}
-	if renewed.Refresh.IsZero() {
-		renewed.Refresh = c.Refresh
+	renewed := credential{Credential: grant.Credential(c.Credential, sent)}
+	if !renewed.Expires.IsZero() {
+		renewed.half = sent.Add(renewed.Expires.Sub(sent) / 2)
 	}
 	s.mu.Lock()
 	f.rotated = true
@@ -191,6 +190,9 @@ func (s *source) exchange(ctx context.Context, f *flight, c credential) error {
 	rejected := f.rejected
 	s.mu.Unlock()
 	s.rotate(ctx, c, renewed, rejected)
+	if renewed.Access == c.Access {
+		return s.fail(errNoAccess)
+	}
 	k.log.Info("token refreshed", "account", s.title(), "expires", renewed.Expires.Round(time.Second))
 	return nil
 }
@@ -244,7 +246,7 @@ func (s *source) recentFailure() error {
 func (s *source) refreshForbidden() error {
 	s.mu.Lock()
 	if s.current.Refresh == s.rejected {
-		s.loginReason = rejectedReason // a success of the old token may have cleared it
+		s.loginReason = s.rejection // a success of the old token may have cleared it
 	}
 	reason := s.loginReason
 	s.mu.Unlock()
@@ -255,15 +257,25 @@ func (s *source) refreshForbidden() error {
 	return fmt.Errorf("%w: %s", ErrNeedsLogin, reason)
 }
 
-const rejectedReason = "the provider no longer accepts its refresh token (invalid_grant)"
+var errNoAccess = errors.New("the response to the refresh had no new access token")
 
-// markRejected records in every source of a refresh token that the provider will never accept the token again.
-func (k *Keeper) markRejected(refresh Token) {
+// rejectionOf returns why a login is needed after an [oauth.ErrInvalidGrant].
+func rejectionOf(err error) string {
+	how := "invalid_grant"
+	if response := (*oauth.StatusError)(nil); errors.As(err, &response) {
+		how = cmp.Or(response.Code, fmt.Sprintf("status %d", response.Status))
+	}
+	return fmt.Sprintf("the provider no longer accepts its refresh token (%s)", how)
+}
+
+// markRejected records in every source of a refresh token that the provider will never accept the token again, and how it said
+// so.
+func (k *Keeper) markRejected(refresh Token, rejection string) {
 	for _, s := range k.allSources() {
 		s.mu.Lock()
 		affected := s.current.Refresh == refresh
 		if affected {
-			s.rejected, s.loginReason = refresh, rejectedReason
+			s.rejected, s.rejection, s.loginReason = refresh, rejection, rejection
 		}
 		s.mu.Unlock()
 		if affected {

@@ -1,6 +1,9 @@
 package account
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Remedy returns how to replace a rejected credential, as a clause of a sentence. It contains no path (ERR-3).
 func (a *Account) Remedy() string {
@@ -17,5 +20,5 @@ func (a *Account) Remedy() string {
 // loginCommand returns the command that logs in again, if the source is in the account store.
 func (s *source) loginCommand() (command string, ok bool) {
 	name, ok := s.entry()
-	return fmt.Sprintf("`shunt login %s --name %s`", s.family.Name, name), ok
+	return fmt.Sprintf("`shunt login %s --name %s`", cmp.Or(s.family.Login, s.family.Name), name), ok
 }

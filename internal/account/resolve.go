@@ -19,8 +19,9 @@ type entry struct {
 	provider string
 	spec     Spec
 	source   *source
-	stored   bool // in the store, not inline
-	owner    oauth.Owner
+	stored   bool        // in the store, not inline
+	written  oauth.Owner // in the credential
+	owner    oauth.Owner // with what the configuration adds
 	key      identity.Key
 }
 
@@ -75,7 +76,7 @@ func (k *Keeper) Resolve(listings map[string]Listing) (accounts map[string][]*Ac
 	}
 	for _, e := range entries {
 		accounts[e.provider] = append(accounts[e.provider],
-			&Account{name: e.spec.Name, provider: e.provider, key: e.key, uuid: e.owner.Account, source: e.source})
+			&Account{name: e.spec.Name, provider: e.provider, key: e.key, uuid: e.owner.Account, owner: e.written, source: e.source})
 	}
 	return accounts, w.warnings
 }
@@ -160,18 +161,26 @@ func identify(entries []*entry, stored []*source, w *warner) {
 		}
 	}
 	for _, s := range stored {
-		count(s.family.Name, s.knownOwner(w))
+		known, _ := s.knownOwner(w)
+		count(s.family.Name, known)
 	}
 	for _, e := range entries {
-		known := e.source.knownOwner(w)
+		var known oauth.Owner
+		known, e.written = e.source.knownOwner(w)
 		e.owner.Account = cmp.Or(oauth.ParseUUID(e.spec.UUID), known.Account)
 		e.owner.Organization = cmp.Or(oauth.ParseUUID(e.spec.OrganizationUUID), known.Organization)
+		if e.owner.Account == known.Account {
+			e.owner.User = known.User
+		}
 		count(e.source.family.Name, e.owner)
 	}
 	for _, e := range entries {
 		family := e.source.family.Name
 		split := len(organizations[account{family, e.owner.Account}]) > 1
 		switch {
+		case e.owner.User != "": // GPT-4
+			e.key = identity.OfAccount(family, e.owner.Account, e.owner.User)
+			continue
 		case e.owner.Account != "" && !split:
 			e.key = identity.OfAccount(family, e.owner.Account, "")
 			continue
@@ -192,7 +201,7 @@ func identify(entries []*entry, stored []*source, w *warner) {
 
 // attach records in each source which entries use it, forgets unused sources, and updates the watch list.
 func (k *Keeper) attach(entries []*entry, stored []*source) {
-	titles, keys := map[*source][]string{}, map[*source][]identity.Key{}
+	titles, keys, owners := map[*source][]string{}, map[*source][]identity.Key{}, map[*source]oauth.Owner{}
 	watched := map[string][]string{}
 	for _, f := range k.families {
 		watched[f.Dir] = nil
@@ -200,6 +209,7 @@ func (k *Keeper) attach(entries []*entry, stored []*source) {
 	for _, e := range entries {
 		s := e.source
 		titles[s] = append(titles[s], e.title())
+		owners[s] = e.written
 		if !slices.Contains(keys[s], e.key) {
 			keys[s] = append(keys[s], e.key)
 		}
@@ -220,7 +230,7 @@ func (k *Keeper) attach(entries []*entry, stored []*source) {
 	k.mu.Unlock()
 	for _, s := range all {
 		s.mu.Lock()
-		s.titles, s.keys = titles[s], keys[s]
+		s.titles, s.keys, s.resolved = titles[s], keys[s], owners[s]
 		announce := s.unannounced && len(s.keys) > 0
 		s.unannounced = s.unannounced && !announce
 		s.mu.Unlock()

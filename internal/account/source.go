@@ -46,11 +46,13 @@ type source struct {
 	writeErr error     // why the last write failed
 	writeAt  time.Time // when to try again
 
-	owner oauth.Owner // as written in the document
+	owner    oauth.Owner // as written in the document
+	resolved oauth.Owner // the same when the entries were resolved; zero without entries
 
 	loginReason  string        // why a person has to log in again; empty: not needed (TOK-7)
 	excluded     string        // why the provider does not serve the account; empty: it does
 	rejected     secret.String // the refresh token that the provider will never accept again
+	rejection    string        // how it said so
 	refreshErr   error         // why the last refresh failed
 	failures     int           // refreshes that failed in a row
 	failedAt     time.Time     // when the last of them did
@@ -148,12 +150,18 @@ func (s *source) update(d document, version store.Version, problem error) (chang
 		s.problem, s.current, s.rotated, s.writeErr = problem, credential{}, nil, nil
 		return changed, false
 	}
+	replaced := s.problem == nil && !d.file.Owner.Is(s.owner)
 	s.owner = d.file.Owner
+	if !s.owner.Is(s.resolved) {
+		s.keeper.signal(s.keeper.changes) // it is another account's now (GPT-3)
+	}
 	newest := s.current
 	if s.rotated != nil {
 		newest = *s.rotated
 	}
 	switch {
+	case replaced:
+		renewed = s.takeFrom(d)
 	case sameTokens(d.credential, newest):
 		s.onDisk, s.rotated, s.writeErr = d.credential, nil, nil
 		if d.Expires.UnixMilli() == newest.Expires.UnixMilli() {
@@ -174,12 +182,24 @@ func (s *source) update(d document, version store.Version, problem error) (chang
 			s.adopt(successor)
 		}
 	default:
-		s.onDisk, s.rotated, s.writeErr = d.credential, nil, nil
-		s.adopt(d.credential)
-		s.keeper.unproven.clear(s.keys)
-		renewed = true
+		renewed = s.takeFrom(d)
 	}
 	return changed, renewed
+}
+
+// takeFrom makes the login in a document the current one, in place of anything in memory. It returns true. The caller holds mu.
+func (s *source) takeFrom(d document) (renewed bool) {
+	s.onDisk, s.rotated, s.writeErr = d.credential, nil, nil
+	s.adopt(d.credential)
+	s.keeper.unproven.clear(s.keys)
+	return true
+}
+
+// replaced reports whether the document holds the login of another account than its entries have (GPT-3).
+func (s *source) replaced() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.owner.Is(s.resolved)
 }
 
 // adopt makes a credential the current one and clears the state of the old one. The caller holds mu.
@@ -197,10 +217,20 @@ func (s *source) updateFromVariable(value string) {
 	case access.IsZero():
 		err = fmt.Errorf("the variable %s is not set", s.name)
 	}
+	var d document
+	if err == nil {
+		// A token may say itself when it expires and whose it is (GPT-2, GPT-4).
+		format := s.family.Format
+		if d, err = parse(format, format.New(oauth.Credential{Access: access, SetupToken: true}, oauth.Owner{})); err != nil {
+			err = fmt.Errorf("the variable %s: %w", s.name, err)
+		}
+		d.SetupToken = true
+	}
 	s.mu.Lock()
 	changed := err == nil && access != s.current.Access
 	if changed {
-		s.adopt(credential{Credential: oauth.Credential{Access: access, SetupToken: true}})
+		s.owner = d.file.Owner
+		s.adopt(d.credential)
 	} else if err != nil {
 		s.current, s.problem = credential{}, err
 	}
@@ -258,7 +288,7 @@ func (s *source) confirm(used Token) {
 func (s *source) backingOff(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.loginReason != "" || s.current.Refresh == s.rejected || now.Before(s.backoffUntil)
+	return s.loginReason != "" || s.current.Refresh == s.rejected || now.Before(s.backoffUntil) || !s.owner.Is(s.resolved)
 }
 
 func (s *source) inFlight() bool {

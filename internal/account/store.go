@@ -65,6 +65,7 @@ type Entry struct {
 	Kind                          Kind
 	Expires                       time.Time // of the access token; zero: the file does not say
 	AccountUUID, OrganizationUUID string    // empty: unknown
+	UserID                        string    // of the person; empty: unknown or not part of the identity (GPT-4)
 }
 
 // Entries returns all entries in name order, including files that are not usable entries (ACC-4). A store that does not
@@ -103,14 +104,14 @@ func (s *Store) entry(ctx context.Context, name string) Entry {
 		e.Kind = SetupToken
 	}
 	e.AccountUUID, e.OrganizationUUID = oauth.ParseUUID(d.file.Account), oauth.ParseUUID(d.file.Organization)
+	e.UserID = oauth.ParseUUID(d.file.User)
 	return e
 }
 
 // Add stores the grant of a login and replaces any entry with that name (LOG-6). Sent is when the code was exchanged.
 func (s *Store) Add(ctx context.Context, name string, kind oauth.Kind, grant oauth.Grant, sent time.Time) error {
-	c := oauth.Credential{
-		Access: grant.AccessToken, Refresh: grant.RefreshToken, Expires: sent.Add(grant.Lifetime), SetupToken: kind == oauth.SetupToken,
-	}
+	c := grant.Credential(oauth.Credential{}, sent)
+	c.SetupToken = kind == oauth.SetupToken
 	return s.put(ctx, name, s.format.New(c, grant.Owner))
 }
 

@@ -147,17 +147,22 @@ func (s *source) warnDue() bool {
 	return due
 }
 
-// knownOwner returns the owner in the document, without what does not have the form of a UUID.
-func (s *source) knownOwner(w *warner) oauth.Owner {
+// knownOwner returns the owner in the document, without what does not have the form of a UUID, and as it is written.
+func (s *source) knownOwner(w *warner) (known, written oauth.Owner) {
 	s.mu.Lock()
-	written := s.owner
+	written = s.owner
 	s.mu.Unlock()
-	known := oauth.Owner{Account: oauth.ParseUUID(written.Account), Organization: oauth.ParseUUID(written.Organization)}
+	known = oauth.Owner{
+		Account: oauth.ParseUUID(written.Account), Organization: oauth.ParseUUID(written.Organization), User: oauth.ParseUUID(written.User),
+	}
 	if written.Account != "" && known.Account == "" {
 		w.once(fmt.Sprintf("%s: the UUID of the account does not have the form of a UUID and is ignored", s.place))
 	}
 	if written.Organization != "" && known.Organization == "" {
 		w.once(fmt.Sprintf("%s: the UUID of the organization does not have the form of a UUID and is ignored", s.place))
 	}
-	return known
+	if written.User != "" && known.User == "" {
+		w.once(fmt.Sprintf("%s: the ID of the user has an unexpected form and is ignored", s.place))
+	}
+	return known, written
 }

@@ -20,7 +20,7 @@ func (a *App) openAccounts() error {
 	}
 	kept := make([]account.Family, len(a.families))
 	for i, f := range a.families {
-		dir, err := account.StoreDir(f.Name, getenv)
+		dir, err := account.StoreDir(f.StoreName(), getenv)
 		if err != nil {
 			return err
 		}
@@ -29,7 +29,7 @@ func (a *App) openAccounts() error {
 			a.options.Log.Warn(warning)
 		}
 		client := oauth.NewClient(vendor, transport)
-		kept[i] = account.Family{Name: f.Name, Format: f.Credentials, Refresher: client, Dir: dir}
+		kept[i] = account.Family{Name: f.Name, Login: f.StoreName(), Format: f.Credentials, Refresher: client, Dir: dir}
 		login := admin.Family{
 			Name: f.Name, Title: f.Title, Store: account.OpenStore(dir, f.Credentials), SetupTokens: vendor.SetupLifetime > 0, Windows: f.Windows,
 		}

@@ -75,8 +75,7 @@ func New(cfg *config.Config, o Options) (*App, error) {
 		options: o, families: o.Families, rereads: make(chan chan struct{}), health: observe.NewHealth(o.Log, o.Clock),
 		transport: newTransport(cfg, o.Dial),
 	}
-	tables := a.families.tables()
-	a.registry = pool.NewRegistry(o.Clock, tables)
+	a.registry = pool.NewRegistry(o.Clock, a.families.tables())
 	a.config.Store(cfg)
 	a.poller = a.newPoller(&cfg.Server.Pool)
 	a.metrics = a.newMetrics(cfg)
@@ -88,7 +87,7 @@ func New(cfg *config.Config, o Options) (*App, error) {
 	}
 	if path := cfg.Server.Pool.StatePath; path != "" {
 		var err error
-		if a.quotas, err = restoreQuotas(newQuotaFile(path, tables), a.registry, a.health, o.Clock); err != nil {
+		if a.quotas, err = restoreQuotas(newQuotaFile(path, a.families), a.registry, a.health, o.Clock); err != nil {
 			o.Log.Warn("the saved quota cannot be restored: shunt starts without it", "error", err)
 		}
 	}

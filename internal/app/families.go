@@ -60,7 +60,7 @@ func ConfigFamilies(of []*family.Family) []config.Family {
 	known := make([]config.Family, len(of))
 	for i, f := range of {
 		known[i] = config.Family{
-			Name: f.Name, Kind: config.Kind(f.Kind), Auth: config.Auth(f.Auth), Hosts: f.Hosts, Windows: configWindows(f),
+			Name: f.Name, Store: f.Store, Kind: config.Kind(f.Kind), Auth: config.Auth(f.Auth), Hosts: f.Hosts, Windows: configWindows(f),
 		}
 		if f.Program != nil {
 			known[i].Program = f.Program.Name

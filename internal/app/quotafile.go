@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"shunt/internal/family"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
 	"shunt/internal/store"
@@ -17,15 +18,20 @@ import (
 // quotaFile is the file with the quota of pooled accounts (QUO-30). It is not safe for concurrent use. A write replaces the whole
 // file: a process that is killed at any moment leaves the old file or the new one.
 type quotaFile struct {
-	path   string
-	dir    *store.Dir
-	tables map[string]*quota.Table
-	bad    bool // the file could not be read, and must not be overwritten
+	path     string
+	dir      *store.Dir
+	families families
+	tables   map[string]*quota.Table // of the families, by their names in the file
+	bad      bool                    // the file could not be read, and must not be overwritten
 }
 
-// newQuotaFile returns the file at path, for accounts of the families that have tables. It does not access the disk.
-func newQuotaFile(path string, tables map[string]*quota.Table) *quotaFile {
-	return &quotaFile{path: path, dir: store.NewDir(filepath.Dir(path)), tables: tables}
+// newQuotaFile returns the file at path, for accounts of families. It does not access the disk.
+func newQuotaFile(path string, of families) *quotaFile {
+	tables := map[string]*quota.Table{}
+	for _, f := range of {
+		tables[f.StoreName()] = f.Windows
+	}
+	return &quotaFile{path: path, dir: store.NewDir(filepath.Dir(path)), families: of, tables: tables}
 }
 
 // Load reads the file, with the times on which a process that started at start can rely (QUO-34). A file that does not exist is
@@ -46,7 +52,20 @@ func (f *quotaFile) Load(ctx context.Context, start time.Time) (q pool.Quotas, c
 		f.bad = true
 		return nil, true, errors.Join(fmt.Errorf("read %s: %w", f.path, err), f.setAside())
 	}
-	return q, current, nil
+	return f.renamed(q, (*family.Family).StoreName, func(f *family.Family) string { return f.Name }), current, nil
+}
+
+// renamed returns the quota with another name of each family in its identities.
+func (f *quotaFile) renamed(q pool.Quotas, from, to func(*family.Family) string) pool.Quotas {
+	names := map[string]string{}
+	for _, known := range f.families {
+		names[from(known)] = to(known)
+	}
+	renamed := make(pool.Quotas, len(q))
+	for key, record := range q {
+		renamed[key.In(names[key.Family()])] = record
+	}
+	return renamed
 }
 
 // Save writes the file.
@@ -54,7 +73,8 @@ func (f *quotaFile) Save(ctx context.Context, q pool.Quotas) error {
 	if err := f.setAside(); err != nil {
 		return err
 	}
-	if _, err := f.dir.Put(ctx, filepath.Base(f.path), pool.EncodeQuotas(q, f.tables)); err != nil {
+	written := f.renamed(q, func(f *family.Family) string { return f.Name }, (*family.Family).StoreName)
+	if _, err := f.dir.Put(ctx, filepath.Base(f.path), pool.EncodeQuotas(written, f.tables)); err != nil {
 		return fmt.Errorf("write %s: %w", f.path, err)
 	}
 	return nil

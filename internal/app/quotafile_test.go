@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"shunt/internal/app"
+	"shunt/internal/family"
 	"shunt/internal/family/claude"
 	"shunt/internal/identity"
 	"shunt/internal/pool"
@@ -24,7 +25,7 @@ import (
 )
 
 func quotaFile(path string) *app.QuotaFile {
-	return app.NewQuotaFile(path, map[string]*quota.Table{"claude": claude.Family.Windows})
+	return app.NewQuotaFile(path, []*family.Family{&claude.Family})
 }
 
 // quotaRecord is an account of which all is known of one window.
@@ -68,6 +69,25 @@ func TestQuotaFile(t *testing.T) {
 	}
 	if names := filesIn(t, filepath.Dir(path)); len(names) != 1 {
 		t.Errorf("left behind: %v", names)
+	}
+}
+
+// 8-families: the file has the name that a family has in the account store, and the identities have the family's own.
+func TestQuotaFileStoreFamily(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.json")
+	renamed := claude.Family
+	renamed.Store = "other"
+	f := app.NewQuotaFile(path, []*family.Family{&renamed})
+	if err := f.Save(t.Context(), someQuotas(2)); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || strings.Count(string(text), `"store_family":"other"`) != 2 {
+		t.Errorf("%s, %v", text, err)
+	}
+	q, _, err := f.Load(t.Context(), time.Now())
+	if diff := cmp.Diff(someQuotas(2), q, sameKeys); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
 	}
 }
 

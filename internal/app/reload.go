@@ -118,7 +118,7 @@ func (a *App) logAccountChanges(cfg *config.Config, resolved map[string][]*accou
 			}
 		}
 		if len(names) == 0 {
-			a.options.Log.Warn("the pool has no account yet: `shunt login "+a.families.of(p).Name+" --name NAME` adds one", "provider", p.Name)
+			a.options.Log.Warn("the pool has no account yet: `shunt login "+a.families.of(p).StoreName()+" --name NAME` adds one", "provider", p.Name)
 			continue
 		}
 		a.options.Log.Info("accounts", "provider", p.Name, "accounts", names)

@@ -48,7 +48,7 @@ func (k *accountsListCommand) Run(c *commands, s *System) error {
 	}
 	if len(all) == 0 {
 		for _, store := range configured(c, s, stores) {
-			fmt.Fprintf(s.Stderr, "No account in %s. `shunt login %s --name NAME` adds one.\n", store.Dir(), store.family)
+			fmt.Fprintf(s.Stderr, "No account in %s. `shunt login %s --name NAME` adds one.\n", store.Dir(), store.login)
 		}
 		return nil
 	}
@@ -59,6 +59,7 @@ func (k *accountsListCommand) Run(c *commands, s *System) error {
 type familyStore struct {
 	*account.Store
 	family string
+	login  string // what `shunt login` calls the family
 	auth   string // of the family's pools in the configuration
 }
 
@@ -76,7 +77,7 @@ func openStores(c *commands, s *System) ([]familyStore, error) {
 		if err != nil {
 			return nil, err
 		}
-		stores = append(stores, familyStore{store, f.Name, f.Auth})
+		stores = append(stores, familyStore{store, f.Name, f.StoreName(), f.Auth})
 	}
 	return stores, nil
 }
@@ -205,7 +206,7 @@ func (k *accountsRemoveCommand) Run(c *commands, s *System) error {
 func removeAccount(ctx context.Context, stores []familyStore, arg string) (path string, err error) {
 	if family, name, ok := strings.Cut(arg, "/"); ok {
 		for _, store := range stores {
-			if store.family == family {
+			if family == store.family || family == store.login {
 				return store.Path(name), store.Remove(ctx, name)
 			}
 		}

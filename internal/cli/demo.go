@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"shunt/internal/demo"
+	"shunt/internal/version"
 )
 
 type demoCommand struct {
@@ -47,7 +48,7 @@ func (k *demoCommand) Run(c *commands, s *System) error {
 		level = slog.LevelWarn // keeps the log of a demo that is left running for a week small
 	}
 	return demo.Run(ctx, demo.Options{
-		Version: version(), Speed: k.Accelerate, Sessions: k.Sessions, LogLevel: level,
+		Version: version.String(), Speed: k.Accelerate, Sessions: k.Sessions, LogLevel: level,
 		Out: s.Stdout, Live: isTerminal(s.Stdout) && s.Getenv("TERM") != "dumb", Color: s.Getenv("NO_COLOR") == "",
 	})
 }

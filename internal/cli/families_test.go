@@ -81,13 +81,14 @@ func TestAccountsOfFamilies(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		stores = append(stores, familyStore{Store: store, family: family})
+		stores = append(stores, familyStore{Store: store, family: family, login: family + "2"})
 	}
 	for _, c := range []struct{ name, removed, problem string }{
 		{"both", "", "several families have an account both: write "},
 		{"acme/both", "acme/both.json", ""},
 		{"both", "claude/both.json", ""},
 		{"a", "acme/a.json", ""},
+		{"claude2/c", "claude/c.json", ""},
 		{"nobody/c", "", "a name has only"},
 		{"none", "", "the account store has no such entry: none"},
 	} {

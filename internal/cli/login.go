@@ -42,7 +42,7 @@ func (k *familyLoginCommand) Run(s *System) error {
 }
 
 func openStore(f *family.Family, s *System) (*account.Store, error) {
-	dir, err := account.StoreDir(f.Name, s.Getenv)
+	dir, err := account.StoreDir(f.StoreName(), s.Getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (l *login) warnOfAliases(ctx context.Context, name string) {
 		}
 	}
 	for _, e := range entries {
-		if e.Name != name && e.AccountUUID != "" && e.AccountUUID == stored.AccountUUID && e.OrganizationUUID == stored.OrganizationUUID {
+		if e.Name != name && e.AccountUUID != "" && e.AccountUUID == stored.AccountUUID && e.OrganizationUUID == stored.OrganizationUUID && e.UserID == stored.UserID {
 			fmt.Fprintf(l.stderr, "Note: %s and %s are the same account and count as one. Was the browser still logged in to %s?\n", e.Name, name, e.Name)
 		}
 	}

@@ -28,7 +28,7 @@ func newLoginCommand(families []*family.Family) loginCommand {
 		command := reflect.New(reflect.StructOf([]reflect.StructField{{
 			Name: "Family",
 			Type: reflect.TypeFor[familyLoginCommand](),
-			Tag:  reflect.StructTag(fmt.Sprintf(`cmd:"" name:%q help:%q set:%q`, f.Name, commandHelp(f), "modes_help="+modesHelp(modes))),
+			Tag:  reflect.StructTag(fmt.Sprintf(`cmd:"" name:%q help:%q set:%q`, f.StoreName(), commandHelp(f), "modes_help="+modesHelp(modes))),
 		}}))
 		command.Elem().Field(0).Addr().Interface().(*familyLoginCommand).family = f
 		all.Plugins = append(all.Plugins, command.Interface())

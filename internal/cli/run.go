@@ -12,6 +12,7 @@ import (
 
 	"shunt/internal/app"
 	"shunt/internal/observe"
+	"shunt/internal/version"
 )
 
 type runCommand struct{}
@@ -53,7 +54,7 @@ func (*runCommand) Run(c *commands, s *System) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	a, err := app.New(cfg, app.Options{Families: c.families, Version: version(), Env: s.Env, Log: log, Level: follow})
+	a, err := app.New(cfg, app.Options{Families: c.families, Version: version.String(), Env: s.Env, Log: log, Level: follow})
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
-	"runtime/debug"
+
+	"shunt/internal/version"
 )
 
 type versionCommand struct {
@@ -13,16 +14,8 @@ type versionCommand struct {
 
 func (v *versionCommand) Run(s *System) error {
 	if v.JSON {
-		return json.NewEncoder(s.Stdout).Encode(map[string]string{"version": version(), "go": runtime.Version()})
+		return json.NewEncoder(s.Stdout).Encode(map[string]string{"version": version.String(), "go": runtime.Version()})
 	}
-	_, err := fmt.Fprintln(s.Stdout, "shunt", version())
+	_, err := fmt.Fprintln(s.Stdout, "shunt", version.String())
 	return err
-}
-
-// version returns the version of the build.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(unknown)"
 }

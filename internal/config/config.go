@@ -114,6 +114,18 @@ type OpenAIEndpoint struct {
 	Providers []string // name Config.Providers, in the order in which they are tried; at least one if Present
 }
 
+// OtherProtocols is the table that opens the gateway to clients of other protocols than Messages.
+const OtherProtocols = "[server.openai_endpoint]"
+
+// Defaults returns the providers for models that no route names: for clients of Messages, or for those of other protocols. It
+// reports false if the gateway does not serve such clients (INB-5).
+func (s *Server) Defaults(messages bool) (providers []string, ok bool) {
+	if messages {
+		return s.DefaultProviders, true
+	}
+	return s.OpenAIEndpoint.Providers, s.OpenAIEndpoint.Present
+}
+
 // Metrics is the table [server.metrics].
 type Metrics struct {
 	Present bool

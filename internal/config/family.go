@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -11,7 +12,8 @@ import (
 
 // Family is what the configuration knows of a family of accounts. [Options] lists the families that there are.
 type Family struct {
-	Name    string   // in identities and in the account store
+	Name    string   // in identities
+	Store   string   // in the account store; empty: Name
 	Kind    Kind     // the protocol of its provider
 	Auth    Auth     // makes a provider a pool of such accounts
 	Hosts   []string // the domains that may receive a token, with their subdomains (CFG-41); lower case
@@ -129,6 +131,9 @@ func (fs families) programs() string {
 	}
 	return ", such as that of " + strings.Join(names, " or ")
 }
+
+// store returns the name of the family in the account store.
+func (f *Family) store() string { return cmp.Or(f.Store, f.Name) }
 
 // has reports whether accounts of the family have a window of that name.
 func (f *Family) has(window string) bool {

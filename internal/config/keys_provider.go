@@ -92,7 +92,7 @@ func accountDoc(fs families) string {
 		"the account store, in the order of the file names.\n\n" +
 		"An account's credential comes from `credentials`, from `token_env` or, without either, from the entry of its name in the account store: " +
 		fs.each("; ", func(f *Family) string {
-			return "`~/.shunt/accounts/" + f.Name + "/<name>.json`, or the same in `$SHUNT_" + strings.ToUpper(f.Name) + "_ACCOUNTS_DIR` if that is set"
+			return "`~/.shunt/accounts/" + f.store() + "/<name>.json`, or the same in `$SHUNT_" + strings.ToUpper(f.store()) + "_ACCOUNTS_DIR` if that is set"
 		}) + "."
 }
 

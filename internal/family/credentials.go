@@ -27,6 +27,7 @@ type CredentialsFile struct {
 	SetupToken   string // its value marks a setup token; needed if [oauth.Vendor.SetupLifetime] is set
 
 	Account, Organization string // always members of the file itself
+	DeviceID              string // always a member of the file itself (KIMI-2)
 }
 
 // setupKind is the value of [CredentialsFile.SetupToken].
@@ -45,7 +46,12 @@ func (f CredentialsFile) Parse(text []byte) (file oauth.File, err error) {
 			file.Account = strings.TrimSpace(top.Decoded())
 		case matches(&top, f.Organization):
 			file.Organization = strings.TrimSpace(top.Decoded())
+		case matches(&top, f.DeviceID):
+			file.DeviceID = top.Decoded()
 		}
+	}
+	if file.DeviceID, err = oauth.ParseDeviceID(file.DeviceID); err != nil {
+		return oauth.File{}, fmt.Errorf("%s %w", f.DeviceID, err)
 	}
 	var access, refresh string
 	isText := true
@@ -140,6 +146,9 @@ func (f CredentialsFile) Rewrite(file oauth.File, c oauth.Credential) []byte {
 	if expires := f.number(c.Expires); expires != f.number(file.Expires) {
 		set(f.Expires, strconv.AppendInt(nil, expires, 10))
 	}
+	if f.DeviceID != "" && c.DeviceID != file.DeviceID {
+		edits = append(edits, wire.SetMember(file.Text, wire.SkipSpace(file.Text, 0), f.DeviceID, wire.Quote(c.DeviceID), f.Login))
+	}
 	return splice(file.Text, edits...)
 }
 
@@ -181,6 +190,7 @@ func (f CredentialsFile) New(c oauth.Credential, of oauth.Owner) []byte {
 	}
 	file.addText(f.Account, of.Account)
 	file.addText(f.Organization, of.Organization)
+	file.addText(f.DeviceID, c.DeviceID)
 
 	var text bytes.Buffer
 	_ = json.Indent(&text, append(file, '}'), "", "  ") // what add builds is valid

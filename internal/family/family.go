@@ -6,6 +6,7 @@
 package family
 
 import (
+	"cmp"
 	"net/http"
 
 	"shunt/internal/dialect"
@@ -15,8 +16,11 @@ import (
 
 // Family is a kind of account. The zero value of an optional field stands for what its comment says.
 type Family struct {
-	// Name names the family in identities, in the state file, in the account store and in `shunt login NAME`: a-z and 0-9.
+	// Name names the family in identities and for people who write a configuration: a-z and 0-9.
 	Name string
+	// Store names the family in the account store, in the state file and in `shunt login STORE`: a-z and 0-9. Optional: Name. See
+	// [Family.StoreName].
+	Store string
 	// Title is the name for people, as in "log in to Claude".
 	Title string
 	// Kind is the value of kind in the configuration of its providers.
@@ -100,6 +104,9 @@ type Family struct {
 	// Program is the provider's own program, whose login can be copied (LOG-5). Optional: no login can be copied.
 	Program *Program
 }
+
+// StoreName returns the name of the family in the account store, in the state file and in `shunt login`.
+func (f *Family) StoreName() string { return cmp.Or(f.Store, f.Name) }
 
 // Scope returns the scope of requests for an upstream model (SEL-4).
 func (f *Family) Scope(model string) quota.Scope {

@@ -141,11 +141,7 @@ func (s *snapshot) needsToken(d dialect.Inbound) *upstream.Failure {
 // defaults returns the providers for models that no route names, for clients of a dialect. It reports false if the gateway does
 // not serve them (INB-5).
 func (s *snapshot) defaults(d dialect.Inbound) (providers []string, ok bool) {
-	server := &s.Config.Server
-	if d.Name() == s.dialects[0].Name() {
-		return server.DefaultProviders, true
-	}
-	return server.OpenAIEndpoint.Providers, server.OpenAIEndpoint.Present
+	return s.Config.Server.Defaults(d.Name() == s.dialects[0].Name())
 }
 
 // spends reports whether one of the targets uses a credential of the operator's (AUTH-3).

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"shunt/internal/config"
 	"shunt/internal/dialect"
 	"shunt/internal/observe"
 	"shunt/internal/upstream"
@@ -62,7 +63,7 @@ func (g *Gateway) serve(w http.ResponseWriter, s *snapshot, r *upstream.Request,
 	if !ok {
 		leaveUnread(w, r.Client)
 		return upstream.Outcome{Failure: fail(http.StatusNotFound, dialect.NotFound,
-			"this gateway does not serve clients of this protocol: its operator has to set up [server.openai_endpoint]")}
+			"this gateway does not serve clients of this protocol: its operator has to set up "+config.OtherProtocols)}
 	}
 	if f := g.readBody(w, r, s, slot, defaults); f != nil {
 		return upstream.Outcome{Failure: f}

@@ -34,8 +34,14 @@ func OfStoreEntry(family, name string) Key { return Key{family, StoreEntry, "", 
 // OfInline returns the identity of a credential that is written into the configuration of one upstream and has no UUID.
 func OfInline(family, upstream, name string) Key { return Key{family, Inline, upstream, name} }
 
-// Family returns the name of the family of the account, as the account store and the state file write it.
+// Family returns the name of the family of the account.
 func (k Key) Family() string { return k.family }
+
+// In returns the same identity with another name of its family, as in the state file.
+func (k Key) In(family string) Key {
+	k.family = family
+	return k
+}
 
 // Kind returns the kind of the identity's name.
 func (k Key) Kind() Kind { return k.kind }

@@ -26,6 +26,9 @@ func TestKeysAreDistinct(t *testing.T) {
 		}
 		seen[k.String()] = k
 	}
+	if got := keys[1].In("kimi"); got != keys[7] || keys[1].Family() != "claude" {
+		t.Errorf("%#v in another family is %#v", keys[1], got)
+	}
 	if !keys[0].IsZero() || keys[1].IsZero() {
 		t.Error("only the zero Key is zero")
 	}

@@ -13,12 +13,29 @@ import (
 type Credential struct {
 	Access     secret.String
 	Refresh    secret.String // zero: it cannot be refreshed
+	ID         secret.String // the token that describes the person, which is stored with the others (GPT-1); zero: none
 	Expires    time.Time     // when the access token expires; zero: unknown
+	Refreshed  time.Time     // when the tokens were issued (GPT-3); zero: unknown
 	SetupToken bool          // the access token is used verbatim and never refreshed (ACC-2)
+	DeviceID   string        // which the provider binds the login to (KIMI-2); empty: none
+
+	// UntilRejected is set if an access token without a known expiry is valid until the provider rejects it (GPT-2). Otherwise it
+	// counts as expired (TOK-1).
+	UntilRejected bool
 }
 
 // Owner is the account that a login belongs to, as UUIDs. A field that is not known is empty.
-type Owner struct{ Account, Organization string }
+type Owner struct {
+	Account, Organization string
+	User                  string // the person, if each has a quota of their own in the account (GPT-4)
+}
+
+// Is reports whether an owner can be the same as one that was known before: what was known of the account and its organization
+// is not contradicted, and the user is the same if it was known (GPT-3).
+func (o Owner) Is(before Owner) bool {
+	agree := func(a, b string) bool { return a == "" || b == "" || a == b }
+	return agree(o.Account, before.Account) && agree(o.Organization, before.Organization) && (before.User == "" || o.User == before.User)
+}
 
 // File is a credentials file that can be used (ACC-1).
 type File struct {
@@ -39,7 +56,7 @@ type Format interface {
 
 	// Rewrite returns the text of the file with another login in place of its own. Parse reads that login from it. Values that
 	// are equal keep their bytes, and a member is not added for a value that is zero: an Expires of zero is unknown and not a
-	// number of seconds.
+	// number of seconds. Files whose access token itself says when it expires have no other place for that.
 	Rewrite(file File, c Credential) []byte
 
 	// Assign returns the text of the file with its owner recorded in it; unchanged, if the format has no place for an owner.
@@ -63,6 +80,8 @@ var uuidForm = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 
 var errToken = errors.New("contains white space or characters that are not valid in a token (was it pasted with a line break?)")
 
+var errDevice = errors.New("contains white space or characters that are not valid in the ID of a device")
+
 // ParseToken returns the token in a text, without the white space around it. It fails if the token cannot be sent in a
 // header. The error completes a sentence whose subject is the text: wrap it as in fmt.Errorf("%s %w", member, err).
 func ParseToken(text string) (secret.String, error) {
@@ -73,4 +92,14 @@ func ParseToken(text string) (secret.String, error) {
 		}
 	}
 	return secret.New(text), nil
+}
+
+// ParseDeviceID returns the device ID in a text, without the white space around it. It fails if the ID cannot be sent in a
+// header. The error is to be wrapped as that of [ParseToken].
+func ParseDeviceID(text string) (string, error) {
+	id, err := ParseToken(text)
+	if err != nil {
+		return "", errDevice
+	}
+	return id.Reveal(), nil
 }

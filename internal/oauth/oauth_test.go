@@ -52,7 +52,7 @@ func TestRefreshRequest(t *testing.T) {
 	defer server.Close()
 	vendor := claude.Family.Vendor
 	vendor.TokenURL = server.URL + "/v1/oauth/token"
-	grant, err := oauth.NewClient(vendor, nil).Refresh(t.Context(), secret.New("r1"))
+	grant, err := oauth.NewClient(vendor, nil).Refresh(t.Context(), oauth.Credential{Refresh: secret.New("r1")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestRefreshReplies(t *testing.T) {
 		`{"access_token":"a","account":[],"organization":{"uuid":"a\nb"}}`: {Lifetime: time.Hour},
 	} {
 		want.AccessToken = secret.New("a")
-		grant, err := oauth.NewClient(claude.Family.Vendor, answering(200, reply)).Refresh(t.Context(), secret.New("r1"))
+		grant, err := oauth.NewClient(claude.Family.Vendor, answering(200, reply)).Refresh(t.Context(), oauth.Credential{Refresh: secret.New("r1")})
 		if err != nil || grant != want {
 			t.Errorf("%s: %+v, %v", reply, grant, err)
 		}
@@ -122,7 +122,7 @@ func TestRefreshErrors(t *testing.T) {
 		{200, `{"refresh_token":"r2"}`, false, "the response of the token endpoint has no access_token"},
 		{200, strings.Repeat(" ", 1<<20) + `{"access_token":"a"}`, false, "the response of the token endpoint has more than 1048576 bytes"},
 	} {
-		_, err := oauth.NewClient(claude.Family.Vendor, answering(tt.status, tt.reply)).Refresh(t.Context(), secret.New("r1"))
+		_, err := oauth.NewClient(claude.Family.Vendor, answering(tt.status, tt.reply)).Refresh(t.Context(), oauth.Credential{Refresh: secret.New("r1")})
 		if err == nil || err.Error() != tt.text || errors.Is(err, oauth.ErrInvalidGrant) != tt.invalid {
 			t.Errorf("%d %.60s: %v", tt.status, tt.reply, err)
 		}
@@ -138,7 +138,7 @@ func TestRefreshFollowsNoRedirect(t *testing.T) {
 			w := httptest.NewRecorder()
 			http.Redirect(w, r, "https://elsewhere.example/", status)
 			return w.Result(), nil
-		})).Refresh(t.Context(), secret.New("r1"))
+		})).Refresh(t.Context(), oauth.Credential{Refresh: secret.New("r1")})
 		var response *oauth.StatusError
 		if !errors.As(err, &response) || response.Status != status || calls != 1 {
 			t.Errorf("%d: %d calls, %v", status, calls, err)
@@ -158,7 +158,7 @@ func TestRefreshTimeout(t *testing.T) {
 	for name, transport := range map[string]roundTripper{"silent": silent, "endless": endless} {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
-			_, err := oauth.NewClient(claude.Family.Vendor, transport).Refresh(t.Context(), secret.New("r1"))
+			_, err := oauth.NewClient(claude.Family.Vendor, transport).Refresh(t.Context(), oauth.Credential{Refresh: secret.New("r1")})
 			if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 30*time.Second {
 				t.Errorf("%s: after %v: %v", name, time.Since(start), err)
 			}
@@ -177,7 +177,7 @@ func TestRefreshIsNotReplayable(t *testing.T) {
 			t.Error("the request has GetBody")
 		}
 		return nil, io.ErrUnexpectedEOF
-	})).Refresh(t.Context(), secret.New("r1"))
+	})).Refresh(t.Context(), oauth.Credential{Refresh: secret.New("r1")})
 	if !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Error(err)
 	}
@@ -260,7 +260,7 @@ func checkOverridden(t *testing.T, override string, vendor, want oauth.Vendor, w
 func TestPlainHTTPDialsLoopbackOnly(t *testing.T) {
 	vendor := claude.Family.Vendor
 	vendor.TokenURL = "http://192.0.2.1:9/token"
-	_, err := oauth.NewClient(vendor, nil).Refresh(t.Context(), secret.New("r1"))
+	_, err := oauth.NewClient(vendor, nil).Refresh(t.Context(), oauth.Credential{Refresh: secret.New("r1")})
 	if err == nil || !strings.Contains(err.Error(), "192.0.2.1:9 is not a loopback address") {
 		t.Error(err)
 	}

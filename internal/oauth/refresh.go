@@ -2,11 +2,15 @@ package oauth
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -31,10 +35,14 @@ const (
 // After any other error it may.
 var ErrInvalidGrant = errors.New("the refresh token was rejected (invalid_grant)")
 
+const invalidGrant = "invalid_grant"
+
 // StatusError is a response of the token endpoint without a grant.
 type StatusError struct {
 	Status int
-	Code   string // the response's error field if it is a plain word, else empty
+	Code   string // the response's code of an error if it is a plain word, else empty
+
+	rejected bool // see [Vendor.Rejects]
 }
 
 func (e *StatusError) Error() string {
@@ -49,7 +57,7 @@ func (e *StatusError) Error() string {
 func (e *StatusError) Is(target error) bool {
 	switch e.Status {
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
-		return target == ErrInvalidGrant && e.Code == "invalid_grant"
+		return target == ErrInvalidGrant && (e.rejected || e.Code == invalidGrant)
 	}
 	return false
 }
@@ -58,8 +66,30 @@ func (e *StatusError) Is(target error) bool {
 type Grant struct {
 	AccessToken  secret.String
 	RefreshToken secret.String // zero after a refresh: the one that was sent remains valid
-	Lifetime     time.Duration // of the access token, from the moment the request was sent
+	IDToken      secret.String // zero after a refresh: that of the login remains
+	Lifetime     time.Duration // of the access token, from the moment the request was sent; 0: the token says when it expires
+	Expires      time.Time     // when it expires according to itself; zero: it does not say, or Lifetime does
+	DeviceID     string        // that was sent; empty: the vendor does not bind logins to devices
 	Owner        Owner         // as far as the response says
+}
+
+// Credential returns the login that the grant makes of an old one, which may be zero. Sent is when the grant was requested.
+func (g Grant) Credential(old Credential, sent time.Time) Credential {
+	c := Credential{
+		Access: g.AccessToken, Refresh: g.RefreshToken, ID: g.IDToken, Expires: g.Expires, Refreshed: sent, DeviceID: g.DeviceID,
+	}
+	if g.Lifetime > 0 {
+		c.Expires = sent.Add(g.Lifetime)
+	}
+	c.UntilRejected = c.Expires.IsZero()
+	if c.Refresh.IsZero() {
+		c.Refresh = old.Refresh
+	}
+	if c.ID.IsZero() {
+		c.ID = old.ID
+	}
+	c.DeviceID = cmp.Or(c.DeviceID, old.DeviceID)
+	return c
 }
 
 // Client sends requests to one vendor's authorization server.
@@ -102,19 +132,44 @@ func newTransport(onlyLoopback bool) *http.Transport {
 	}
 }
 
-// Refresh exchanges a refresh token (TOK-3). The provider may rotate it: after an error other than [ErrInvalidGrant], the
-// token may or may not be valid. So ctx should not be one that a client can cancel (TOK-5). No error quotes a token.
-func (c *Client) Refresh(ctx context.Context, refreshToken secret.String) (Grant, error) {
-	return c.send(ctx, map[string]any{
+// Refresh exchanges the refresh token of a login (TOK-3). The provider may rotate it: after an error other than
+// [ErrInvalidGrant], the token may or may not be valid. So ctx should not be one that a client can cancel (TOK-5). No error
+// quotes a token.
+func (c *Client) Refresh(ctx context.Context, login Credential) (Grant, error) {
+	request := map[string]any{
 		"grant_type":    "refresh_token",
-		"refresh_token": refreshToken.Reveal(),
+		"refresh_token": login.Refresh.Reveal(),
 		"client_id":     c.vendor.ClientID,
-		"scope":         c.vendor.Scope,
-	}, defaultLifetime)
+	}
+	if c.vendor.Scope != "" && !c.vendor.RefreshWithoutScope {
+		request["scope"] = c.vendor.Scope
+	}
+	if c.vendor.Header != nil && login.DeviceID == "" {
+		login.DeviceID = NewDeviceID()
+	}
+	grant, err := c.sendFor(ctx, login, request, defaultLifetime)
+	var response *StatusError
+	if errors.As(err, &response) {
+		response.rejected = c.vendor.Rejects(response.Status, response.Code)
+	}
+	return grant, err
 }
 
-// send sends a request to the token endpoint. Assumed is the access token's lifetime if the response does not say.
+// NewDeviceID returns the ID of a device that no login is bound to yet (KIMI-2).
+func NewDeviceID() string {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // it never fails
+	return hex.EncodeToString(id[:])
+}
+
+// send sends a request to the token endpoint for a new login. Assumed is the access token's lifetime if the response does not
+// say.
 func (c *Client) send(ctx context.Context, request map[string]any, assumed time.Duration) (Grant, error) {
+	return c.sendFor(ctx, Credential{}, request, assumed)
+}
+
+// sendFor sends a request to the token endpoint for a login.
+func (c *Client) sendFor(ctx context.Context, login Credential, request map[string]any, assumed time.Duration) (Grant, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	body, mediaType, err := c.vendor.Encode(request)
@@ -129,6 +184,9 @@ func (c *Client) send(ctx context.Context, request map[string]any, assumed time.
 	req.Header.Set("Content-Type", mediaType)
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "shunt")
+	if c.vendor.Header != nil {
+		maps.Copy(req.Header, c.vendor.Header(login.DeviceID))
+	}
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return Grant{}, err
@@ -141,26 +199,33 @@ func (c *Client) send(ctx context.Context, request map[string]any, assumed time.
 	if len(content) > maxResponse {
 		return Grant{}, fmt.Errorf("the response of the token endpoint has more than %d bytes", maxResponse)
 	}
-	return c.parseResponse(resp.StatusCode, content, assumed)
+	return c.parseResponse(login, resp.StatusCode, content, assumed)
 }
 
 // parseResponse reads each field by itself, so that a lifetime in an unexpected form does not lose the tokens.
-func (c *Client) parseResponse(status int, content []byte, assumed time.Duration) (Grant, error) {
+func (c *Client) parseResponse(login Credential, status int, content []byte, assumed time.Duration) (Grant, error) {
 	var fields map[string]json.RawMessage
 	decodeErr := json.Unmarshal(content, &fields)
-	access := text(fields["access_token"])
+	access, refresh, id := text(fields["access_token"]), text(fields["refresh_token"]), text(fields["id_token"])
+	if access == "" && c.vendor.PartialRefresh && refresh+id != "" {
+		access = login.Access.Reveal()
+	}
 	if status/100 != 2 || access == "" {
 		if status/100 == 2 && fields["error"] == nil {
 			return Grant{}, noGrant(decodeErr)
 		}
-		return Grant{}, &StatusError{status, plainWord(text(fields["error"]))}
+		return Grant{}, &StatusError{Status: status, Code: plainWord(c.vendor.ErrorCode(fields))}
 	}
-	return Grant{
-		AccessToken:  secret.New(access),
-		RefreshToken: secret.New(text(fields["refresh_token"])),
-		Lifetime:     lifetime(fields["expires_in"], assumed),
-		Owner:        c.vendor.Owner(fields),
-	}, nil
+	grant := Grant{
+		AccessToken: secret.New(access), RefreshToken: secret.New(refresh), IDToken: secret.New(id),
+		DeviceID: login.DeviceID, Owner: c.vendor.Owner(fields),
+	}
+	if c.vendor.Expires != nil {
+		grant.Expires = c.vendor.Expires(access)
+	} else {
+		grant.Lifetime = lifetime(fields["expires_in"], assumed)
+	}
+	return grant, nil
 }
 
 func noGrant(decodeErr error) error {

@@ -75,10 +75,10 @@ func (p *Pool) emptyPool(v pool.Verdict, missing []string) *Failure {
 		slices.Sort(missing)
 		message = fmt.Sprintf("provider '%s' has no account: the account store has no %s; `shunt login %s "+
 			"--name %s` adds it, and it is used within a second",
-			p.name, strings.Join(missing, ", "), p.family.Name, missing[0])
+			p.name, strings.Join(missing, ", "), p.family.StoreName(), missing[0])
 	case v.Disabled == 0 && v.Paused == 0:
 		message = fmt.Sprintf("provider '%s' has no account: `shunt login %s --name NAME` adds one to the account "+
-			"store, where it is used within a second", p.name, p.family.Name)
+			"store, where it is used within a second", p.name, p.family.StoreName())
 	case v.Paused == 0:
 		message = fmt.Sprintf("every account of provider '%s' is disabled: remove `disabled = true` from one in the "+
 			"configuration; the change takes effect at once", p.name)

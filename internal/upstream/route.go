@@ -201,4 +201,6 @@ func (p *Pool) appendAccountOf(dst []field, a *account.Account) []field {
 	return dst
 }
 
-func infoOf(a *account.Account) family.AccountInfo { return family.AccountInfo{ID: a.UUID()} }
+func infoOf(a *account.Account) family.AccountInfo {
+	return family.AccountInfo{ID: a.ID(), DeviceID: a.DeviceID()}
+}

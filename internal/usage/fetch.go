@@ -53,7 +53,7 @@ func (p *Poller) fetch(ctx context.Context, e Entry, token secret.String) (quota
 	}
 	request.Header.Set("Authorization", "Bearer "+token.Reveal())
 	if e.Family.AccountHeaders != nil {
-		for _, f := range e.Family.AccountHeaders(nil, family.AccountInfo{ID: e.Account.UUID()}) {
+		for _, f := range e.Family.AccountHeaders(nil, family.AccountInfo{ID: e.Account.ID(), DeviceID: e.Account.DeviceID()}) {
 			request.Header[f.Name] = []string{f.Value}
 		}
 	}

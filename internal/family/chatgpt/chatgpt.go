@@ -11,7 +11,8 @@ import (
 
 // Family is the family of ChatGPT accounts (8-families).
 var Family = family.Family{
-	Name:     "codex",
+	Name:     "chatgpt",
+	Store:    "codex",
 	Title:    "ChatGPT",
 	Kind:     "responses",
 	Auth:     "chatgpt_oauth",

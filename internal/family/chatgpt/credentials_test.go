@@ -26,8 +26,8 @@ func TestParse(t *testing.T) {
 		expires int64
 		problem string
 	}{
-		{`{"auth_mode":"ChatGPT","tokens":{"access_token":"` + access + `","refresh_token":"r"}}`, oauth.Owner{Account: "acc-1", Organization: "user-1"}, 1800000000, ""},
-		{`{"tokens":{"access_token":"a","account_id":"acc-2","id_token":"` + access + `"}}`, oauth.Owner{Account: "acc-2", Organization: "user-1"}, 0, ""},
+		{`{"auth_mode":"ChatGPT","tokens":{"access_token":"` + access + `","refresh_token":"r"}}`, oauth.Owner{Account: "acc-1", User: "user-1"}, 1800000000, ""},
+		{`{"tokens":{"access_token":"a","account_id":"acc-2","id_token":"` + access + `"}}`, oauth.Owner{Account: "acc-2", User: "user-1"}, 0, ""},
 		{`{"tokens":{"access_token":"` + token(`{"exp":"soon"}`) + `","account_id":"acc-2"}}`, oauth.Owner{Account: "acc-2"}, 0, ""},
 		{`{"OPENAI_API_KEY":"sk-1","tokens":null}`, oauth.Owner{}, 0, "API key"},
 		{`{"OPENAI_API_KEY":null}`, oauth.Owner{}, 0, "keyring"},
@@ -75,8 +75,19 @@ func FuzzClaims(f *testing.F) {
 	f.Add("a.b.c")
 	f.Fuzz(func(t *testing.T, text string) {
 		c := claimsOf(text)
-		if at := c.expires(); !at.IsZero() && at.Unix() > latest {
+		if at := c.expires; !at.IsZero() && at.Unix() > latest {
 			t.Error(at)
 		}
 	})
+}
+
+// 8-families: the store has the name of the provider's program.
+func TestStoreName(t *testing.T) {
+	if Family.Name != "chatgpt" || Family.StoreName() != "codex" {
+		t.Errorf("%s, %s", Family.Name, Family.StoreName())
+	}
+	other := Family
+	if other.Store = ""; other.StoreName() != "chatgpt" {
+		t.Errorf("without a name of its own: %s", other.StoreName())
+	}
 }
