@@ -18,7 +18,7 @@ const leaves = "identity secret clock hosts userfile version wire"
 const allowed = `
 account: oauth observe store
 admin: account config oauth observe pool quota
-app: account admin config dialect dialect/messages family family/claude gateway oauth observe pool quota store upstream usage
+app: account admin config dialect dialect/chat dialect/messages dialect/responses family family/chatgpt family/claude family/keyed family/kimi gateway oauth observe pool quota store upstream usage
 apptest: app config family sim sim/simtest
 cli: account admin app config demo family oauth observe simulate
 config: config/schema
@@ -32,7 +32,7 @@ dialect:
 family/chatgpt: dialect dialect/responses family oauth quota
 family/claude: dialect dialect/messages family oauth quota
 family/kimi: dialect/messages family oauth pool quota
-family/keyed: dialect/responses family
+family/keyed: dialect/chat dialect/responses family
 family: dialect oauth pool quota
 gateway: config dialect observe upstream
 http1:

@@ -112,9 +112,7 @@ func (a *App) newGateway(cfg *config.Config) *gateway.Gateway {
 	if cfg.Server.Usage {
 		o.Usage = a.usageEndpoint()
 	}
-	if cfg.Server.OAuthUsage {
-		o.ClientUsages = a.clientUsages()
-	}
+	o.ClientUsages, o.ClientLists, o.Fixed = a.clientUsages(&cfg.Server), a.clientLists(), a.fixedEndpoints()
 	return gateway.New(o, a.assemble(cfg))
 }
 

@@ -21,7 +21,7 @@ func Explain(cfg *config.Config, model string) (steps []Step, key string) {
 	for i, t := range targets {
 		p, _ := cfg.Provider(t.Upstream) // a valid configuration has it
 		if links[i].Upstream = new(upstream.Pool); !p.Pool() {
-			links[i].Upstream = newSingle(p, known.responsesOf(p), unused)
+			links[i].Upstream = newSingle(p, known.responsesOf(p), upstream.RequestOptions{}, unused)
 		}
 		steps = append(steps, Step{Upstream: p, Model: t.Model})
 	}

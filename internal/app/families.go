@@ -1,11 +1,18 @@
 package app
 
 import (
+	"slices"
+
 	"shunt/internal/config"
 	"shunt/internal/dialect"
+	"shunt/internal/dialect/chat"
 	"shunt/internal/dialect/messages"
+	"shunt/internal/dialect/responses"
 	"shunt/internal/family"
+	"shunt/internal/family/chatgpt"
 	"shunt/internal/family/claude"
+	"shunt/internal/family/keyed"
+	"shunt/internal/family/kimi"
 	"shunt/internal/quota"
 )
 
@@ -14,12 +21,15 @@ import (
 // where no pool is configured, shunt shows what the first has.
 func Registry() []*family.Family {
 	return []*family.Family{
-		&claude.Family,
+		&claude.Family, &chatgpt.Family, &kimi.Family,
 	}
 }
 
+// withoutAccounts say what the responses of providers with a key mean, where no family of accounts does.
+var withoutAccounts = families{&keyed.Responses, &keyed.Chat}
+
 // dialects are the dialects of clients.
-var dialects = []dialect.Inbound{messages.Dialect{}}
+var dialects = []dialect.Inbound{messages.Dialect{}, responses.Dialect{}, chat.Dialect{}}
 
 // families are the families of accounts that an [App] knows.
 type families []*family.Family
@@ -31,7 +41,7 @@ func (fs families) of(p *config.Provider) *family.Family {
 
 // responsesOf returns the family that defines the responses of a provider without accounts, wherever it is in the list.
 func (fs families) responsesOf(p *config.Provider) *family.Family {
-	return fs.find(func(f *family.Family) bool { return f.DefinesKind && f.Kind == string(p.Kind) })
+	return append(slices.Clip(fs), withoutAccounts...).find(func(f *family.Family) bool { return f.DefinesKind && f.Kind == string(p.Kind) })
 }
 
 func (fs families) find(wanted func(*family.Family) bool) *family.Family {
@@ -61,6 +71,9 @@ func ConfigFamilies(of []*family.Family) []config.Family {
 	for i, f := range of {
 		known[i] = config.Family{
 			Name: f.Name, Store: f.Store, Kind: config.Kind(f.Kind), Auth: config.Auth(f.Auth), Hosts: f.Hosts, Windows: configWindows(f),
+		}
+		if f.BaseURL != "" {
+			known[i].Preset, known[i].BaseURL = f.Provider, f.BaseURL
 		}
 		if f.Program != nil {
 			known[i].Program = f.Program.Name

@@ -7,6 +7,7 @@ import (
 
 	"shunt/internal/account"
 	"shunt/internal/config"
+	"shunt/internal/dialect"
 	"shunt/internal/gateway"
 	"shunt/internal/upstream"
 )
@@ -87,19 +88,21 @@ func (a *App) assemble(cfg *config.Config) *gateway.State {
 		a.options.Log.Warn(w)
 	}
 	upstreams := make(map[string]upstream.Upstream, len(cfg.Providers))
+	pools := map[string]*upstream.Pool{}
 	for i := range cfg.Providers {
 		p := &cfg.Providers[i]
 		if p.Pool() {
-			upstreams[p.Name] = a.pool(cfg, p, resolved[p.Name])
+			pools[p.Name] = a.pool(cfg, p, resolved[p.Name])
+			upstreams[p.Name] = pools[p.Name]
 		} else {
-			upstreams[p.Name] = newSingle(p, a.families.responsesOf(p), a.transport)
+			upstreams[p.Name] = newSingle(p, a.families.responsesOf(p), a.requestsTo(p, dialect.Accepts(p.Accepts)), a.transport)
 		}
 	}
 	if a.poller != nil {
 		a.poller.Follow(a.polled(cfg, resolved))
 	}
 	a.logAccountChanges(cfg, resolved)
-	a.serving.Store(&serving{cfg, resolved})
+	a.serving.Store(&serving{cfg, resolved, pools})
 	return &gateway.State{Config: cfg, Upstreams: upstreams}
 }
 
@@ -137,4 +140,5 @@ func accountNames(accounts []*account.Account) []string {
 type serving struct {
 	config   *config.Config
 	accounts map[string][]*account.Account // by provider
+	pools    map[string]*upstream.Pool     // the same
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"shunt/internal/account"
 	"shunt/internal/config"
+	"shunt/internal/dialect"
 	"shunt/internal/family"
 	"shunt/internal/pool"
 	"shunt/internal/quota"
@@ -13,7 +14,7 @@ func (a *App) pool(cfg *config.Config, p *config.Provider, accounts []*account.A
 	f := a.families.of(p)
 	roster := a.registry.Pool(p.Name).Configure(members(&cfg.Server.Pool, p, f.Windows, accounts), policy(&cfg.Server.Pool))
 	return upstream.NewPool(upstream.PoolOptions{
-		Name: p.Name, Family: f, Base: p.BaseURL, Scheduler: roster, Accounts: accounts,
+		Name: p.Name, Family: f, Base: p.BaseURL, Requests: a.requestsTo(p, f.Accepts), Scheduler: roster, Accounts: accounts,
 		Transport: a.transport, Clock: a.options.Clock, Log: a.options.Log,
 	})
 }
@@ -49,13 +50,26 @@ func setting(windows *quota.Table, f config.Fractions) quota.Setting {
 	return s
 }
 
-func newSingle(p *config.Provider, responses *family.Family, t *upstream.Transport) *upstream.Single {
-	return upstream.NewSingle(upstream.SingleOptions{Name: p.Name, Base: p.BaseURL, Credential: credential(p), Family: responses, Transport: t})
+func newSingle(p *config.Provider, responses *family.Family, requests upstream.RequestOptions, t *upstream.Transport) *upstream.Single {
+	return upstream.NewSingle(upstream.SingleOptions{
+		Name: p.Name, Base: p.BaseURL, Requests: requests, Credential: credential(p), Family: responses, Transport: t,
+	})
+}
+
+// requestsTo returns what requests to a provider contain.
+func (a *App) requestsTo(p *config.Provider, accepts dialect.Accepts) upstream.RequestOptions {
+	o := upstream.RequestOptions{Agent: "shunt/" + a.options.Version, Accepts: accepts}
+	for _, h := range p.Headers {
+		o.Headers = append(o.Headers, family.HeaderField{Name: h.Name, Value: h.Value.Reveal()})
+	}
+	return o
 }
 
 // credential returns the credential that a provider without accounts receives: the zero value is the client's own.
 func credential(p *config.Provider) upstream.Credential {
 	switch {
+	case p.Auth == config.None:
+		return upstream.NoCredential()
 	case p.Auth != config.APIKey:
 		return upstream.Credential{}
 	case p.APIKeyHeader == config.XAPIKey:

@@ -50,10 +50,12 @@ func (a *App) usageEndpoint() *gateway.UsageEndpoint {
 	}
 }
 
-// clientUsages returns the endpoints at which clients poll their usage (USE-2, GPT-10): those of the families that have one.
-func (a *App) clientUsages() (endpoints []gateway.ClientUsage) {
+// clientUsages returns the endpoints at which clients poll their usage (USE-2, GPT-10): those of the families that have one and
+// whose programs the gateway serves.
+func (a *App) clientUsages(c *config.Server) (endpoints []gateway.ClientUsage) {
 	for _, f := range a.families {
-		if f.Usage != nil && f.Usage.Append != nil {
+		served := c.OAuthUsage || f.Dialect.Name() != dialects[0].Name() && c.OpenAIEndpoint.Present
+		if served && f.Usage != nil && f.Usage.Append != nil {
 			endpoints = append(endpoints, a.clientUsage(f))
 		}
 	}

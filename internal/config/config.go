@@ -259,6 +259,7 @@ type Header struct {
 type Accepts struct {
 	Efforts             []string // the levels of effort, lowest first; none: low, medium and high
 	Sampling            bool     // temperature and top_p, with the kind responses
+	OmitMaxTokens       bool     // it rejects a limit on the length of the response
 	MaxOutputTokens     int      // that a response may have; 0: 32,000
 	MaxCompletionTokens bool     // the limit of the kind chat is called max_completion_tokens
 	ReasoningEffort     bool     // the kind chat has reasoning_effort

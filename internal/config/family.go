@@ -115,7 +115,16 @@ func within(host, domain string) bool {
 
 // mode returns what makes a provider a pool: auth = "..." for each mode that there is, each between quotes.
 func (fs families) mode(key, quote string) string {
-	return fs.each(" or ", func(f *Family) string { return fmt.Sprintf("%s%s = %q%[1]s", quote, key, f.Auth) })
+	return fs.list("or", func(f *Family) string { return fmt.Sprintf("%s%s = %q%[1]s", quote, key, f.Auth) })
+}
+
+// list returns what text returns for each family as a list in a sentence: "a, b or c".
+func (fs families) list(last string, text func(f *Family) string) string {
+	all := fs.each(", ", text)
+	if i := strings.LastIndex(all, ", "); i >= 0 {
+		return all[:i] + " " + last + all[i+1:]
+	}
+	return all
 }
 
 // programs returns where a credentials file may come from, as the end of a sentence; empty if it comes from shunt alone.

@@ -84,7 +84,7 @@ func TestReferenceOfFamilies(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"**`threshold_30d`**", "The same for the monthly window alone", "`acme_oauth` makes the provider a pool", "`~/.shunt/accounts/acme/<name>.json`",
+		"**`threshold_30d`**", "The same for the monthly window alone", "`acme_oauth` make the provider a pool", "`~/.shunt/accounts/acme/<name>.json`",
 		"The accounts of a pool (`auth = \"claude_oauth\"` or `auth = \"acme_oauth\"`)", "A credentials file, such as that of Claude Code. ",
 	} {
 		if !strings.Contains(got.String(), want) {

@@ -75,9 +75,12 @@ func providerKeys(fs families) []schema.Key {
 
 // poolsDoc documents the modes that make a provider, or an upstream, a pool.
 func poolsDoc(fs families, what string) string {
-	return fs.each(" ", func(f *Family) string {
-		return "`" + string(f.Auth) + "` makes the " + what + " a pool: each request goes out with one of its accounts."
-	})
+	verb := "makes"
+	if len(fs) > 1 {
+		verb = "make"
+	}
+	modes := fs.list("and", func(f *Family) string { return "`" + string(f.Auth) + "`" })
+	return modes + " " + verb + " the " + what + " a pool: each request goes out with one of its accounts."
 }
 
 // hostsDoc documents where the tokens of accounts may go (CFG-41).

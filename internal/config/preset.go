@@ -24,7 +24,7 @@ var (
 
 var presets = []preset{
 	{name: "anthropic", kind: Anthropic, baseURL: "https://api.anthropic.com", auth: Passthrough, accepts: Accepts{
-		Efforts: []string{"low", "medium", "high", "xhigh", "max"}, MaxOutputTokens: 64_000, WebSearch: true,
+		Efforts: []string{"low", "medium", "high", "xhigh", "max"}, WebSearch: true,
 	}},
 	{name: "kimi", kind: Anthropic, baseURL: "https://api.moonshot.ai/anthropic", auth: APIKey, keyEnv: "MOONSHOT_API_KEY"},
 	{name: "deepseek", kind: Anthropic, baseURL: "https://api.deepseek.com/anthropic", auth: APIKey, keyEnv: "DEEPSEEK_API_KEY"},

@@ -30,6 +30,9 @@ type Family struct {
 	DefinesKind bool
 	// Auth is the value of auth in the configuration that makes a provider a pool of such accounts.
 	Auth string
+	// BaseURL is the base URL of the provider in the preset for a pool of all accounts, whose name is Provider. Optional: there is
+	// no such preset.
+	BaseURL string
 	// Provider is what a configuration usually calls the provider. Optional: Name.
 	Provider string
 	// Hosts are the domains that may receive a token of such an account, with their subdomains, in lower case (CFG-41).

@@ -167,10 +167,13 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.refuse(w, r, fail(http.StatusMethodNotAllowed, dialect.InvalidRequest, "this endpoint accepts "+allowed+" only"))
 }
 
-func (g *Gateway) root(w http.ResponseWriter, _ *http.Request, _ *snapshot) {
+func (g *Gateway) root(w http.ResponseWriter, _ *http.Request, s *snapshot) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	line := "shunt " + g.Version + ": "
 	for _, d := range g.Dialects {
+		if _, served := s.defaults(d); !served {
+			continue
+		}
 		for _, e := range d.Endpoints() {
 			line += "POST " + e.Path + ", "
 		}

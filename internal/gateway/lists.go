@@ -34,7 +34,7 @@ func (g *Gateway) models(w http.ResponseWriter, r *http.Request, s *snapshot) {
 	for _, m := range s.Config.Models {
 		add(m.ID, m.DisplayName)
 	}
-	d := g.listDialect(r.Header)
+	d := s.listDialect(r.Header)
 	defaults, _ := s.defaults(d)
 	if live, ok := s.Upstreams[defaults[0]]; ok {
 		ctx, cancel := context.WithTimeout(r.Context(), listTimeout)
@@ -50,14 +50,19 @@ func (g *Gateway) models(w http.ResponseWriter, r *http.Request, s *snapshot) {
 	writeBody(w, d.AppendModels(nil, list))
 }
 
-// listDialect returns the dialect of a list of models: that of a client which shows its own, else the last.
-func (g *Gateway) listDialect(h http.Header) dialect.Inbound {
-	for _, d := range g.Dialects {
+// listDialect returns the dialect of a list of models: of those that are served, that of a client which shows its own, else the
+// last.
+func (s *snapshot) listDialect(h http.Header) dialect.Inbound {
+	last := s.dialects[0]
+	for _, d := range s.dialects {
 		if d.ListsModelsFor(h) {
 			return d
 		}
+		if _, served := s.defaults(d); served {
+			last = d
+		}
 	}
-	return g.Dialects[len(g.Dialects)-1]
+	return last
 }
 
 type routeEntry struct {

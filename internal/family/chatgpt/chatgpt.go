@@ -17,6 +17,7 @@ var Family = family.Family{
 	Kind:     "responses",
 	Auth:     "chatgpt_oauth",
 	Provider: "codex",
+	BaseURL:  "https://chatgpt.com/backend-api",
 	Hosts:    []string{"chatgpt.com"},
 
 	Dialect:        responses.Dialect{},

@@ -22,6 +22,7 @@ var Family = family.Family{
 	Hosts:       []string{"anthropic.com"},
 
 	Dialect:     messages.Dialect{},
+	Accepts:     dialect.Accepts{Efforts: []string{"low", "medium", "high", "xhigh", "max"}, WebSearch: true},
 	HeaderItems: []family.HeaderItem{{Name: "Anthropic-Beta", Item: oauthBeta}},
 
 	Windows: windows,

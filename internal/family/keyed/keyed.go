@@ -3,6 +3,7 @@
 package keyed
 
 import (
+	"shunt/internal/dialect/chat"
 	"shunt/internal/dialect/responses"
 	"shunt/internal/family"
 )
@@ -11,5 +12,12 @@ import (
 var Responses = family.Family{
 	Name: "responses", Title: "Responses API", Kind: "responses", DefinesKind: true,
 	Dialect: responses.Dialect{}, Path: "/responses", ModelHeader: "Openai-Model",
+	Rules: family.Standard,
+}
+
+// Chat are providers of chat completions.
+var Chat = family.Family{
+	Name: "chat", Title: "Chat completions", Kind: "chat", DefinesKind: true,
+	Dialect: chat.Dialect{}, Path: "/chat/completions",
 	Rules: family.Standard,
 }

@@ -10,10 +10,12 @@ import (
 
 // FAM-3: a provider with a key has a dialect and the rules of every family, and no accounts.
 func TestFamilies(t *testing.T) {
-	f := &Responses
-	if !f.DefinesKind || f.Auth != "" || f.Windows != nil || f.Dialect.Name() != f.Kind {
-		t.Errorf("%+v", f)
+	for _, f := range []*family.Family{&Responses, &Chat} {
+		if !f.DefinesKind || f.Auth != "" || f.Windows != nil || f.Dialect.Name() != f.Kind {
+			t.Errorf("%+v", f)
+		}
 	}
+	f := &Responses
 	body := []byte(`{"error":{"type":"rate_limit_error","code":"rate_limit_exceeded","message":"slow"}}`)
 	r := family.Response{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"7"}}, Body: func() []byte { return body }}
 	if verdict := f.Classify(r); verdict.Class != family.Throttled {

@@ -19,6 +19,7 @@ var Family = family.Family{
 	Kind:     "anthropic",
 	Auth:     "kimi_oauth",
 	Provider: "kimi-code",
+	BaseURL:  "https://api.kimi.com/coding",
 	Hosts:    []string{"kimi.com"},
 
 	Dialect:        messages.Dialect{},
