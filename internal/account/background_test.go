@@ -9,12 +9,11 @@ import (
 	"time"
 
 	"shunt/internal/account"
-	"shunt/internal/secret"
 )
 
 // TOK-2, TOK-7c: a token is renewed when less than 10 minutes are left, before a request would have to wait, and never earlier.
 func TestBackgroundRefresh(t *testing.T) {
-	in(t, func(w *world) {
+	inEach(t, func(w *world) {
 		w.login("a", time.Hour)
 		a := w.account()
 		start := time.Now()
@@ -40,7 +39,7 @@ func TestBackgroundRefresh(t *testing.T) {
 
 // TOK-2: tokens that never have ten minutes left are renewed at half their lifetime, not continually.
 func TestShortLivedTokens(t *testing.T) {
-	in(t, func(w *world) {
+	inEach(t, func(w *world) {
 		w.lifetime = 8 * time.Minute
 		w.login("a", 0)
 		w.account()
@@ -62,7 +61,7 @@ func TestShortLivedTokens(t *testing.T) {
 // TOK-7c: after a restart with ten logins that expired long ago, or expire soon, the refreshes are spread out.
 func TestRestartIsSpreadOut(t *testing.T) {
 	for _, left := range []time.Duration{-time.Hour, 9 * time.Minute} {
-		in(t, func(w *world) {
+		inEach(t, func(w *world) {
 			for i := range 10 {
 				w.login(fmt.Sprint("a", i), left)
 			}
@@ -84,7 +83,7 @@ func TestRestartIsSpreadOut(t *testing.T) {
 
 // TOK-7c: requests for ten expired accounts at once do not cause ten refreshes at once either, and a slow one delays no other.
 func TestDemandIsSpreadOut(t *testing.T) {
-	in(t, func(w *world) {
+	inEach(t, func(w *world) {
 		for i := range 10 {
 			w.login(fmt.Sprint("a", i), 0)
 		}
@@ -117,7 +116,7 @@ func TestDemandIsSpreadOut(t *testing.T) {
 
 // TOK-2, TOK-7c: an account whose refreshes fail is retried, but not in a tight loop, and does not delay others.
 func TestBackgroundRetries(t *testing.T) {
-	in(t, func(w *world) {
+	inEach(t, func(w *world) {
 		w.login("a", -time.Hour)
 		w.login("b", time.Minute)
 		accounts := w.accounts()
@@ -179,7 +178,7 @@ func TestStoreChanges(t *testing.T) {
 
 		w.login("b", time.Hour)
 		news("changed", true)
-		token, err := a.Renew(w.Context(), secret.New(w.token(a)))
+		token, err := a.Renew(w.Context(), w.secret(w.token(a)))
 		w.wants("renewed", token.Reveal(), "tok-oat-a#4")
 		w.wants("error", err, nil)
 		news("refreshed by itself", false)
@@ -211,7 +210,7 @@ func TestInlineChanges(t *testing.T) {
 		home := w.disk.open("/home")
 		put := func(n string) {
 			w.Helper()
-			if _, err := home.Put(w.Context(), ".credentials.json", []byte(file("tok-oat-"+n, "tok-ort-"+n, time.Now().Add(time.Hour)))); err != nil {
+			if _, err := home.Put(w.Context(), ".credentials.json", []byte(w.file("tok-oat-"+n, "tok-ort-"+n, time.Now().Add(time.Hour)))); err != nil {
 				w.Fatal(err)
 			}
 		}

@@ -22,13 +22,13 @@ func onDisk(w *world) (dir string) {
 
 // TOK-6, ACC-1, ACC-4: a file behind a symbolic link is renewed in place; the link stays a link.
 func TestLinkedFile(t *testing.T) {
-	in(t, func(w *world) {
+	inEach(t, func(w *world) {
 		dir := onDisk(w)
 		if err := os.MkdirAll(dir+"/home/dotfiles", 0o755); err != nil {
 			w.Fatal(err)
 		}
 		target := dir + "/home/dotfiles/claude"
-		if err := os.WriteFile(target, []byte(file("tok-oat-a#0", "tok-ort-a#0", time.Now())), 0o644); err != nil {
+		if err := os.WriteFile(target, []byte(w.file("tok-oat-a#0", "tok-ort-a#0", time.Now())), 0o644); err != nil {
 			w.Fatal(err)
 		}
 		if err := os.Symlink("dotfiles/claude", dir+"/home/.credentials.json"); err != nil {
@@ -40,7 +40,7 @@ func TestLinkedFile(t *testing.T) {
 		w.wants("token", w.token(accounts["p"][0]), "tok-oat-a#1")
 		text, err := os.ReadFile(target)
 		w.wants("error", err, nil)
-		w.wants("file", string(text), file("tok-oat-a#1", "tok-ort-a#1", time.Now().Add(8*time.Hour)))
+		w.wants("file", string(text), w.file("tok-oat-a#1", "tok-ort-a#1", time.Now().Add(8*time.Hour)))
 		info, err := os.Lstat(dir + "/home/.credentials.json")
 		w.wants("error", err, nil)
 		w.wants("link", info.Mode().Type(), fs.ModeSymlink)
@@ -53,7 +53,7 @@ func TestLinkedFile(t *testing.T) {
 
 // TOK-4: two processes that share a file refresh once. (Whether locks hold between real processes: TestKilled.)
 func TestTwoKeepersOnOneFile(t *testing.T) {
-	in(t, func(w *world) {
+	inEach(t, func(w *world) {
 		onDisk(w)
 		w.login("a", 0)
 		w.delay = func(string) time.Duration { return 5 * time.Second }

@@ -14,7 +14,7 @@ import (
 // TOK-7d: on a full disk the rotated login is used from memory, also for the next rotation. A condition reports it, and
 // shunt writes it as soon as possible.
 func TestDiskFull(t *testing.T) {
-	in(t, func(w *world) {
+	inEach(t, func(w *world) {
 		w.lifetime = time.Hour
 		w.login("a", 0)
 		a := w.account()
@@ -46,7 +46,7 @@ func TestDiskFull(t *testing.T) {
 // TOK-7d: shutdown tries a last time to write.
 func TestDiskFullUntilClose(t *testing.T) {
 	for _, recovers := range []bool{true, false} {
-		in(t, func(w *world) {
+		inEach(t, func(w *world) {
 			w.login("a", 0)
 			a := w.account()
 			w.disk.fail(faults{put: errors.New("read-only file system")})
@@ -57,7 +57,7 @@ func TestDiskFullUntilClose(t *testing.T) {
 			err := w.keeper.Close(w.Context())
 			if recovers {
 				w.wants("error", err, nil)
-				w.wants("file", w.read("a.json"), file("tok-oat-a#2", "tok-ort-a#2", time.Now().Add(8*time.Hour)))
+				w.wants("file", w.read("a.json"), w.file("tok-oat-a#2", "tok-ort-a#2", time.Now().Add(8*time.Hour)))
 			} else if err == nil || err.Error() != "the login of claude/a is lost, because /store/a.json cannot be written: read-only file system" {
 				w.Errorf("Close = %v", err)
 			}
@@ -67,13 +67,13 @@ func TestDiskFullUntilClose(t *testing.T) {
 
 // TOK-7d: a new login while the disk is full takes precedence.
 func TestLoginWhileUnwritten(t *testing.T) {
-	in(t, func(w *world) {
+	inEach(t, func(w *world) {
 		w.login("a", 0)
 		a := w.account()
 		w.disk.fail(faults{put: errors.New("no space left on device")})
 		end := w.run()
 		w.token(a)
-		want := file("tok-oat-new", "tok-ort-new", time.Now().Add(time.Hour))
+		want := w.file("tok-oat-new", "tok-ort-new", time.Now().Add(time.Hour))
 		w.write("a.json", want)
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -118,7 +118,7 @@ func TestDiskFails(t *testing.T) {
 
 // TOK-4: another process holds the lease and hangs; this one gives up after 30 s without a refresh, and Close ends the wait.
 func TestLeaseIsHeld(t *testing.T) {
-	in(t, func(w *world) {
+	inEach(t, func(w *world) {
 		w.login("a", 0)
 		a := w.account()
 		lease, err := w.disk.open(storeDir).Lease(w.Context(), "a.json")
@@ -142,7 +142,7 @@ func TestLeaseIsHeld(t *testing.T) {
 
 // TOK-7d: a write that cannot acquire the lease is reported and retried as well.
 func TestDiskFullWithoutLease(t *testing.T) {
-	in(t, func(w *world) {
+	inEach(t, func(w *world) {
 		w.login("a", 0)
 		w.write("b.json", w.read("a.json"))
 		accounts, _ := w.keeper.Resolve(listings(sets{"p": nil}))

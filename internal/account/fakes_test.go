@@ -2,7 +2,6 @@ package account_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -105,24 +104,36 @@ type endpoint struct {
 	answer func(refresh string) string        // a reply in place of a grant; nil or empty: a grant
 
 	transform func(reply string) string // of a grant; nil: as it is
+
+	token  func(name string, expires time.Time) string // an access token; see form
+	tokens sync.Map                                    // the access tokens by their names
+}
+
+// mint returns the access token of a name.
+func (e *endpoint) mint(name string, expires time.Time) string {
+	token := e.token(name, expires)
+	e.tokens.Store(name, token)
+	return token
 }
 
 // RoundTrip implements http.RoundTripper. A caller that gives up has used its refresh token all the same.
 func (e *endpoint) RoundTrip(r *http.Request) (*http.Response, error) {
-	var ask struct {
-		Refresh string `json:"refresh_token"`
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
 	}
-	if err := json.NewDecoder(r.Body).Decode(&ask); err != nil {
+	presented, err := refreshTokenIn(body)
+	if err != nil {
 		return nil, err
 	}
 	e.mu.Lock()
 	e.calls = append(e.calls, time.Now())
 	e.now++
 	e.most = max(e.most, e.now)
-	reply, status := e.reply(ask.Refresh)
+	reply, status := e.reply(presented)
 	var delay time.Duration
 	if e.delay != nil {
-		delay = e.delay(ask.Refresh)
+		delay = e.delay(presented)
 	}
 	e.mu.Unlock()
 	defer func() {
@@ -155,8 +166,9 @@ func (e *endpoint) reply(refresh string) (string, int) {
 	login, _, _ := strings.Cut(strings.TrimPrefix(refresh, "tok-ort-"), "#")
 	next := fmt.Sprintf("tok-ort-%s#%d", login, e.minted)
 	e.valid[next] = true
-	reply := fmt.Sprintf(`{"access_token":"tok-oat-%s#%d","refresh_token":%q,"expires_in":%d}`,
-		login, e.minted, next, int(e.lifetime.Seconds()))
+	name := fmt.Sprintf("tok-oat-%s#%d", login, e.minted)
+	reply := fmt.Sprintf(`{"access_token":%q,"refresh_token":%q,"id_token":%q,"expires_in":%d}`,
+		e.mint(name, time.Now().Add(e.lifetime)), next, idToken(name), int(e.lifetime.Seconds()))
 	if e.transform != nil {
 		reply = e.transform(reply)
 	}

@@ -35,11 +35,11 @@ func TestFamilies(t *testing.T) {
 			families = append(families, account.Family{Name: name, Login: name + "store", Format: claude.Family.Credentials, Refresher: refresher(name), Dir: dir})
 			listings["store-"+name] = account.Listing{Family: name}
 			listings["uuid-"+name] = account.Listing{Family: name, Specs: []account.Spec{{Name: "b", UUID: "u-1", Credentials: "/shared/b.json"}}}
-			if _, err := w.disk.open(dir).Put(w.Context(), "a.json", []byte(file("tok-oat-"+name, "tok-ort-"+name, time.Now()))); err != nil {
+			if _, err := w.disk.open(dir).Put(w.Context(), "a.json", []byte(w.file("tok-oat-"+name, "tok-ort-"+name, time.Now()))); err != nil {
 				w.Fatal(err)
 			}
 		}
-		text := file("tok-oat-shared", "tok-ort-shared", time.Now().Add(time.Hour))
+		text := w.file("tok-oat-shared", "tok-ort-shared", time.Now().Add(time.Hour))
 		if _, err := w.disk.open("/shared").Put(w.Context(), "b.json", []byte(text)); err != nil {
 			w.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestFamilies(t *testing.T) {
 			w.wants("token", w.token(stored), "tok-new-"+name)
 			w.wants("remedy", stored.Remedy(), "`shunt login "+name+"store --name a` logs in again")
 			doc, err := w.disk.open("/store/"+name).Get(w.Context(), "a.json")
-			w.wants("file", string(doc.Data), file("tok-new-"+name, "tok-ort2-"+name, time.Now().Add(time.Hour)))
+			w.wants("file", string(doc.Data), w.file("tok-new-"+name, "tok-ort2-"+name, time.Now().Add(time.Hour)))
 			w.wants("error", err, nil)
 		}
 		if err := keeper.Close(w.Context()); err != nil {

@@ -39,7 +39,7 @@ func homeOf(t *testing.T) string {
 func TestDefaults(t *testing.T) {
 	dir := t.TempDir()
 	keeper := account.NewKeeper(account.Options{
-		Families: []account.Family{claudeFamily(nil, dir)},
+		Families: []account.Family{familyOf(forms[0], nil, dir)},
 		Getenv:   func(name string) string { return map[string]string{"TOKEN": "tok"}[name] },
 	})
 	accounts, warnings := keeper.Resolve(listings(sets{"p": {{Name: "a", TokenEnv: "TOKEN"}, {Name: "b"}}}))

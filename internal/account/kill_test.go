@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,17 +20,32 @@ import (
 
 	"shunt/internal/account"
 	"shunt/internal/clock"
-	"shunt/internal/family/claude"
 	"shunt/internal/oauth"
 )
 
 const (
-	kills       = 200
+	kills       = 80 // for each family
 	children    = 2
-	strictKills = 150
+	strictKills = 60 // for each family
 
-	childEnv = "SHUNT_TEST_CHILD" // endpoint and credentials file, separated by a space
+	childEnv = "SHUNT_TEST_CHILD" // endpoint, name of the family and credentials file, separated by spaces
 )
+
+// ofEach runs a test for the logins of each family, in a directory of its own.
+func ofEach(t *testing.T, test func(p *provider)) {
+	for _, f := range forms {
+		t.Run(f.family.Name, func(t *testing.T) {
+			p := &provider{
+				T: t, form: f, path: filepath.Join(t.TempDir(), ".credentials.json"), replied: make(chan struct{}),
+				start: time.Now().Truncate(time.Second),
+			}
+			if err := os.WriteFile(p.path, []byte(p.file(0, time.Unix(1, 0), time.Unix(0, 0))), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			test(p)
+		})
+	}
+}
 
 // TestKilled kills processes that refresh one credentials file in a tight loop, at random moments, every other time right
 // after the token endpoint has replied. The endpoint rotates with every call, and takes two refresh tokens: the newest
@@ -42,18 +58,15 @@ const (
 //     rotation in flight is missing, and the endpoint never has to refuse a token (TOK-5);
 //   - whenever a process uses an access token, the file holds that one or a newer one (TOK-5: durable before use);
 //   - a lock or a temporary file of a killed process stops nobody.
-func TestKilled(t *testing.T) {
-	dir := t.TempDir()
-	p := &provider{t: t, path: filepath.Join(dir, ".credentials.json"), replied: make(chan struct{})}
-	if err := os.WriteFile(p.path, []byte(p.file(0)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+func TestKilled(t *testing.T) { ofEach(t, testKilled) }
+
+func testKilled(p *provider) {
 	server := httptest.NewServer(p)
 	defer server.Close()
 
 	running := make([]*child, children)
 	for i := range running {
-		running[i] = startChild(t, server.URL, p.path)
+		running[i] = p.startChild(server.URL)
 	}
 	lost := 0
 	for n := range kills {
@@ -67,30 +80,28 @@ func TestKilled(t *testing.T) {
 		if p.check() {
 			lost++
 		}
-		running[i] = startChild(t, server.URL, p.path)
+		running[i] = p.startChild(server.URL)
 	}
 	for _, c := range running {
 		p.awaitReply(running)
 		c.kill()
 	}
 	p.check()
-	t.Logf("%d rotations; %d of %d kills lost the one in flight; %d uses", p.newest, lost, kills, p.uses)
+	p.Logf("%d rotations; %d of %d kills lost the one in flight; %d uses", p.newest, lost, kills, p.uses)
 }
 
 // TestKilledWithStrictRotation kills one process after the other, at random moments, before an endpoint that takes each
 // refresh token once. Every process has to begin with the newest login of the endpoint, and none may send a spent one
 // (TOK-6b). One loss cannot be prevented: a process that is killed after the endpoint has exchanged its token and
 // before the new login is whole in a temporary file. The test recognizes that by the files that are left, and logs in again.
-func TestKilledWithStrictRotation(t *testing.T) {
-	dir := t.TempDir()
-	p := &provider{t: t, path: filepath.Join(dir, ".credentials.json"), replied: make(chan struct{}), strict: true}
-	if err := os.WriteFile(p.path, []byte(p.file(0)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+func TestKilledWithStrictRotation(t *testing.T) { ofEach(t, testKilledWithStrictRotation) }
+
+func testKilledWithStrictRotation(p *provider) {
+	p.strict = true
 	lost, recovered := 0, 0
 	for n := range strictKills {
 		server := httptest.NewServer(p)
-		c := startChild(t, server.URL, p.path)
+		c := p.startChild(server.URL)
 		p.awaitReply([]*child{c})
 		if n%2 == 0 {
 			p.awaitReply([]*child{c})
@@ -106,21 +117,21 @@ func TestKilledWithStrictRotation(t *testing.T) {
 		default:
 			lost++
 			p.newest++
-			if err := os.WriteFile(p.path, []byte(p.file(p.newest)), 0o600); err != nil {
-				t.Fatal(err)
+			if err := os.WriteFile(p.path, []byte(p.file(p.newest, time.Unix(1, 0), time.Unix(0, 0))), 0o600); err != nil {
+				p.Fatal(err)
 			}
 		}
 		p.starting = true
 		p.mu.Unlock()
 	}
-	t.Logf("%d rotations; of %d kills %d left the newest login in a temporary file, and %d before it was there", p.newest, strictKills, recovered, lost)
+	p.Logf("%d rotations; of %d kills %d left the newest login in a temporary file, and %d before it was there", p.newest, strictKills, recovered, lost)
 }
 
 // orphaned reports whether a temporary file has the newest login, whole.
 func (p *provider) orphaned() bool {
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(p.path), "."+filepath.Base(p.path)+"[0-9]*"))
 	if err != nil {
-		p.t.Error(err)
+		p.Error(err)
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -133,8 +144,10 @@ func (p *provider) orphaned() bool {
 
 // provider is the token endpoint, and the API in whose requests tokens are used. Tokens are numbered.
 type provider struct {
-	t    *testing.T
-	path string
+	*testing.T
+	form  form
+	path  string
+	start time.Time
 
 	mu        sync.Mutex
 	newest    int // the number of the newest login
@@ -147,9 +160,22 @@ type provider struct {
 	starting bool // no process has done anything since the last kill
 }
 
-func (p *provider) file(n int) string {
-	return fmt.Sprintf("{\n  \"mcpOAuth\": {\"n\": 1.50e0},\n  \"claudeAiOauth\": {\n    \"accessToken\": \"oat-%d\",\n"+
-		"    \"refreshToken\": \"ort-%d\",\n    \"expiresAt\": 1,\n    \"scopes\": []\n  }\n}\n", n, n)
+// file returns the credentials file with the login of that number. Except for the first, its access token is the one that the
+// endpoint gave out.
+func (p *provider) file(n int, expires, refreshed time.Time) string {
+	access := p.access(n)
+	if n == 0 {
+		access = p.form.token("oat-0", expires)
+	}
+	return p.form.file(access, fmt.Sprint("ort-", n), expires, refreshed)
+}
+
+// lifetime is that of the access token with that number. The clock of a process runs ahead, so that of its successor would have
+// newer tokens expire earlier.
+func lifetime(n int) time.Duration { return time.Duration(28800+100_000*n) * time.Second }
+
+func (p *provider) access(n int) string {
+	return p.form.token(fmt.Sprint("oat-", n), p.start.Add(lifetime(n)))
 }
 
 func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -158,28 +184,27 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer p.mu.Unlock()
 	if r.URL.Path == "/use" {
 		var used int
-		if _, err := fmt.Sscanf(r.Header.Get("Authorization"), "Bearer oat-%d", &used); err != nil {
-			p.t.Errorf("use of %q: %v", r.Header.Get("Authorization"), err)
+		token := nameOf(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+		if _, err := fmt.Sscanf(token, "oat-%d", &used); err != nil {
+			p.Errorf("use of %q: %v", r.Header.Get("Authorization"), err)
 		}
 		if saved := p.saved(); saved < used {
-			p.t.Errorf("login %d is in use, and %d on disk", used, saved)
+			p.Errorf("login %d is in use, and %d on disk", used, saved)
 		}
 		if p.starting && used != p.newest {
-			p.t.Errorf("a process begins with login %d after %d was given out", used, p.newest)
+			p.Errorf("a process begins with login %d after %d was given out", used, p.newest)
 		}
 		p.starting = false
 		p.uses++
 		return
 	}
-	var ask struct {
-		Refresh string `json:"refresh_token"`
-	}
 	var presented int
-	if err := json.Unmarshal(body, &ask); err != nil {
+	sent, err := refreshTokenIn(body)
+	if err != nil || sent == "" {
 		return // killed while it sent the request
 	}
-	if _, err := fmt.Sscanf(ask.Refresh, "ort-%d", &presented); err != nil || !p.takes(presented) {
-		p.t.Errorf("refresh token %q was sent after %d had been exchanged for %d", ask.Refresh, p.exchanged, p.newest)
+	if _, err := fmt.Sscanf(sent, "ort-%d", &presented); err != nil || !p.takes(presented) {
+		p.Errorf("refresh token %q was sent after %d had been exchanged for %d", sent, p.exchanged, p.newest)
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = io.WriteString(w, `{"error":"invalid_grant"}`)
 		return
@@ -187,9 +212,8 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if p.newest++; presented != p.exchanged {
 		p.exchanged, p.first = presented, p.newest
 	}
-	// The clock of a process runs ahead, so that of its successor would have newer tokens expire earlier.
-	lifetime := 28800 + 100_000*p.newest
-	_, _ = fmt.Fprintf(w, `{"access_token":"oat-%d","refresh_token":"ort-%d","expires_in":%d}`, p.newest, p.newest, lifetime)
+	_, _ = fmt.Fprintf(w, `{"access_token":%q,"refresh_token":"ort-%d","id_token":%q,"expires_in":%d}`,
+		p.access(p.newest), p.newest, idToken(fmt.Sprint("oat-", p.newest)), int(lifetime(p.newest).Seconds()))
 	_ = http.NewResponseController(w).Flush()
 	close(p.replied)
 	p.replied = make(chan struct{})
@@ -205,7 +229,7 @@ func (p *provider) takes(n int) bool {
 
 // awaitReply waits for the next reply of the token endpoint. Every process must go on asking for one.
 func (p *provider) awaitReply(running []*child) {
-	p.t.Helper()
+	p.Helper()
 	p.mu.Lock()
 	replied := p.replied
 	p.mu.Unlock()
@@ -220,38 +244,38 @@ func (p *provider) awaitReply(running []*child) {
 			return
 		case output := <-ended:
 			if output != "" {
-				p.t.Fatalf("a process said: %s", output)
+				p.Fatalf("a process said: %s", output)
 			}
 		}
 	}
-	p.t.Fatal("no process is left")
+	p.Fatal("no process is left")
 }
 
 // saved is the number of the login on disk. The caller holds mu, so that the endpoint stands still meanwhile.
 func (p *provider) saved() int {
 	text, err := os.ReadFile(p.path)
 	if err != nil {
-		p.t.Error(err)
+		p.Error(err)
 		return -1
 	}
-	var doc struct {
-		Login struct {
-			Refresh string `json:"refreshToken"`
-			Expires int64  `json:"expiresAt"`
-		} `json:"claudeAiOauth"`
+	if !json.Valid(text) {
+		p.Errorf("%q is not JSON", text)
+		return -1
 	}
-	if err := json.Unmarshal(text, &doc); err != nil {
-		p.t.Errorf("%v in %q", err, text)
+	file, err := p.form.family.Credentials.Parse(text)
+	if err != nil {
+		p.Errorf("%v in %q", err, text)
 		return -1
 	}
 	var n int
-	if _, err := fmt.Sscanf(doc.Login.Refresh, "ort-%d", &n); err != nil {
-		p.t.Errorf("%v in %q", err, text)
+	if _, err := fmt.Sscanf(file.Refresh.Reveal(), "ort-%d", &n); err != nil {
+		p.Errorf("%v in %q", err, text)
 		return -1
 	}
-	want := strings.Replace(p.file(n), `"expiresAt": 1`, fmt.Sprintf(`"expiresAt": %d`, doc.Login.Expires), 1)
-	if string(text) != want {
-		p.t.Errorf("file is %q, want %q", text, want)
+	access := file.Access.Reveal()
+	want := p.form.file(access, fmt.Sprint("ort-", n), file.Expires, file.Refreshed)
+	if string(text) != want || nameOf(access) != fmt.Sprint("oat-", n) {
+		p.Errorf("file is %q, want %q", text, want)
 	}
 	return n
 }
@@ -262,10 +286,10 @@ func (p *provider) check() (lost bool) {
 	defer p.mu.Unlock()
 	n := p.saved()
 	if !p.takes(n) {
-		p.t.Errorf("the file has login %d, after %d was exchanged for %d", n, p.exchanged, p.newest)
+		p.Errorf("the file has login %d, after %d was exchanged for %d", n, p.exchanged, p.newest)
 	}
 	if info, err := os.Stat(p.path); err != nil || n > 0 && info.Mode() != 0o600 {
-		p.t.Errorf("mode %v, %v", info.Mode(), err)
+		p.Errorf("mode %v, %v", info.Mode(), err)
 	}
 	return n != p.newest
 }
@@ -276,25 +300,25 @@ type child struct {
 	ended  context.Context // over when the process is
 }
 
-func startChild(t *testing.T, url, path string) *child {
-	t.Helper()
+func (p *provider) startChild(url string) *child {
+	p.Helper()
 	ended, end := context.WithCancel(context.Background())
-	c := &child{Cmd: exec.CommandContext(t.Context(), os.Args[0]), ended: ended}
-	c.Env = append(os.Environ(), childEnv+"="+url+" "+path)
+	c := &child{Cmd: exec.CommandContext(p.Context(), os.Args[0]), ended: ended}
+	c.Env = append(os.Environ(), childEnv+"="+url+" "+p.form.family.Name+" "+p.path)
 	c.Stdout, c.Stderr = &c.output, &c.output
 	stdin, err := c.StdinPipe()
 	if err != nil {
-		t.Fatal(err)
+		p.Fatal(err)
 	}
 	if err := c.Start(); err != nil {
-		t.Fatal(err)
+		p.Fatal(err)
 	}
 	go func() {
 		defer end()
 		_ = c.Wait()
 		_ = stdin.Close()
 	}()
-	t.Cleanup(c.kill)
+	p.Cleanup(c.kill)
 	return c
 }
 
@@ -305,19 +329,21 @@ func (c *child) kill() {
 
 // childMain is the process that is killed, if this is one. It says nothing unless something is wrong.
 func childMain() bool {
-	url, path, ok := strings.Cut(os.Getenv(childEnv), " ")
-	if !ok {
+	args := strings.SplitN(os.Getenv(childEnv), " ", 3)
+	if len(args) != 3 {
 		return false
 	}
+	url, path := args[0], args[2]
+	of := forms[slices.IndexFunc(forms, func(f form) bool { return f.family.Name == args[1] })]
 	go func() { // an end for a child whose parent was killed itself
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}()
-	vendor := claude.Family.Vendor
+	vendor := of.family.Vendor
 	vendor.TokenURL = url + "/token"
 	keeper := account.NewKeeper(account.Options{
 		Clock:    clock.Accelerated(1000), // so that it does not wait between two refreshes
-		Families: []account.Family{claudeFamily(oauth.NewClient(vendor, nil), filepath.Join(filepath.Dir(path), "store"))},
+		Families: []account.Family{familyOf(of, oauth.NewClient(vendor, nil), filepath.Join(filepath.Dir(path), "store"))},
 	})
 	accounts, warnings := keeper.Resolve(listings(sets{"p": {{Name: "a", Credentials: path}}}))
 	fmt.Print(strings.Join(warnings, "\n"))

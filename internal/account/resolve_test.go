@@ -7,7 +7,6 @@ import (
 
 	"shunt/internal/account"
 	"shunt/internal/identity"
-	"shunt/internal/secret"
 )
 
 type sets map[string][]account.Spec
@@ -160,7 +159,7 @@ func TestResolveAgain(t *testing.T) {
 	in(t, func(w *world) {
 		w.login("a", time.Hour)
 		a := w.account()
-		a.MarkNeedsLogin(secret.New("tok-oat-a#1"), "x")
+		a.MarkNeedsLogin(w.secret("tok-oat-a#1"), "x")
 		w.conditions("account claude/a needs login")
 		again := w.resolve("renamed pool", sets{"p": {{Name: "a"}}}, []string{"a store::a "})
 		_, marked := again[0].NeedsLogin()
@@ -182,7 +181,7 @@ func TestVariableChanges(t *testing.T) {
 		a := w.resolve("first", s, []string{"a inline:p:a "})[0]
 		w.resolve("same", s, []string{"a inline:p:a "})
 		w.changes()
-		a.MarkNeedsLogin(secret.New("tok-1"), "x")
+		a.MarkNeedsLogin(w.secret("tok-1"), "x")
 		w.env["TOKEN"] = "tok-2"
 		w.resolve("second", s, []string{"a inline:p:a "})
 		w.wants("token", w.token(a), "tok-2")

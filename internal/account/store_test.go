@@ -236,8 +236,8 @@ func TestStoreRemove(t *testing.T) {
 // TOK-7: the condition of a store entry that needs a login names the command; that of another file does not.
 func TestNeedsLoginNamesTheCommand(t *testing.T) {
 	in(t, func(w *world) {
-		w.write("work.json", file("tok-oat-w#0", "tok-ort-w#0", time.Now()))
-		if _, err := w.disk.open("/home").Put(w.Context(), "mine.json", []byte(file("tok-oat-m#0", "tok-ort-m#0", time.Now()))); err != nil {
+		w.write("work.json", w.file("tok-oat-w#0", "tok-ort-w#0", time.Now()))
+		if _, err := w.disk.open("/home").Put(w.Context(), "mine.json", []byte(w.file("tok-oat-m#0", "tok-ort-m#0", time.Now()))); err != nil {
 			w.Fatal(err)
 		}
 		accounts, _ := w.keeper.Resolve(listings(sets{"p": {{Name: "work"}, {Name: "mine", Credentials: "/home/mine.json"}}}))

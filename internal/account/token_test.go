@@ -18,9 +18,9 @@ var clockZero clock.Clock
 
 func overloaded(string) string { return `{"error":"overloaded"}` }
 
-// in runs a test with virtual time.
+// in runs a test with virtual time. See also inEach.
 func in(t *testing.T, test func(w *world)) {
-	synctest.Test(t, func(t *testing.T) { test(newWorld(t)) })
+	synctest.Test(t, func(t *testing.T) { test(newWorld(t, forms[0])) })
 }
 
 // TOK-1: more than 300 s left is fresh; exactly 300 s, none, or no expiry at all is stale.
@@ -45,7 +45,7 @@ func TestTokenFreshness(t *testing.T) {
 
 // ACC-1, TOK-3, TOK-5: a refresh is on disk, with everything else as it was, before anything has its token.
 func TestTokenIsDurableBeforeUse(t *testing.T) {
-	in(t, func(w *world) {
+	inEach(t, func(w *world) {
 		w.login("a", 0)
 		a := w.account()
 		writing, go_ := make(chan struct{}), make(chan struct{})
@@ -64,7 +64,7 @@ func TestTokenIsDurableBeforeUse(t *testing.T) {
 		close(go_)
 		w.wants("token", <-tokens, "tok-oat-a#2")
 		w.wants("token", <-tokens, "tok-oat-a#2")
-		w.wants("file", w.read("a.json"), file("tok-oat-a#2", "tok-ort-a#2", time.Now().Add(8*time.Hour)))
+		w.wants("file", w.read("a.json"), w.file("tok-oat-a#2", "tok-ort-a#2", time.Now().Add(8*time.Hour)))
 		w.wants("changes", len(w.changes()), 1)
 		w.close()
 	})
@@ -72,7 +72,7 @@ func TestTokenIsDurableBeforeUse(t *testing.T) {
 
 // TOK-4: callers that need a refresh while one is in flight share it.
 func TestTokenSingleFlight(t *testing.T) {
-	in(t, func(w *world) {
+	inEach(t, func(w *world) {
 		w.login("a", 0)
 		a := w.account()
 		w.delay = func(string) time.Duration { return 10 * time.Second }
@@ -91,7 +91,7 @@ func TestTokenSingleFlight(t *testing.T) {
 
 // TOK-5: a client that disconnects ends its wait, not the refresh.
 func TestRefreshSurvivesItsCaller(t *testing.T) {
-	in(t, func(w *world) {
+	inEach(t, func(w *world) {
 		w.login("a", 0)
 		a := w.account()
 		w.delay = func(string) time.Duration { return 10 * time.Second }
@@ -103,7 +103,7 @@ func TestRefreshSurvivesItsCaller(t *testing.T) {
 		w.wants("waited", time.Since(start), time.Second)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		w.wants("file", w.read("a.json"), file("tok-oat-a#2", "tok-ort-a#2", start.Add(8*time.Hour)))
+		w.wants("file", w.read("a.json"), w.file("tok-oat-a#2", "tok-ort-a#2", start.Add(8*time.Hour)))
 		w.wants("token", w.token(a), "tok-oat-a#2")
 		w.close()
 	})
@@ -111,7 +111,7 @@ func TestRefreshSurvivesItsCaller(t *testing.T) {
 
 // TOK-5: a shutdown waits for the refresh in flight and starts none.
 func TestRefreshSurvivesClose(t *testing.T) {
-	in(t, func(w *world) {
+	inEach(t, func(w *world) {
 		w.login("a", 0)
 		w.login("b", 0)
 		w.login("c", time.Hour)
@@ -136,7 +136,7 @@ func TestRefreshSurvivesClose(t *testing.T) {
 		}
 		w.wants("token", <-result, "tok-oat-a#4")
 		<-closed
-		w.wants("file", w.read("a.json"), file("tok-oat-a#4", "tok-ort-a#4", time.Now().Add(8*time.Hour-29*time.Second)))
+		w.wants("file", w.read("a.json"), w.file("tok-oat-a#4", "tok-ort-a#4", time.Now().Add(8*time.Hour-29*time.Second)))
 		token, err := accounts[1].Token(w.Context())
 		w.fails(token, err, account.ErrClosed)
 		w.wants("fresh token after Close", w.token(accounts[2]), "tok-oat-c#3")
@@ -146,7 +146,7 @@ func TestRefreshSurvivesClose(t *testing.T) {
 
 // TOK-7c: a refresh takes at most 30 s, and so does waiting for it at shutdown.
 func TestRefreshIsBounded(t *testing.T) {
-	in(t, func(w *world) {
+	inEach(t, func(w *world) {
 		w.login("a", 0)
 		a := w.account()
 		w.delay = func(string) time.Duration { return time.Hour }
@@ -169,7 +169,7 @@ func TestRefreshIsBounded(t *testing.T) {
 
 // TOK-7c: while refreshes fail an unexpired token is used without a wait, until it expires.
 func TestTokenWhileRefreshesFail(t *testing.T) {
-	in(t, func(w *world) {
+	inEach(t, func(w *world) {
 		w.login("a", 200*time.Second)
 		a := w.account()
 		w.answer = overloaded
@@ -200,21 +200,21 @@ func TestTokenWhileRefreshesFail(t *testing.T) {
 
 // TOK-3: a response without a refresh token keeps the old one.
 func TestReplyWithoutRefreshToken(t *testing.T) {
-	in(t, func(w *world) {
+	inEach(t, func(w *world) {
 		w.login("a", 0)
 		a := w.account()
 		w.transform = func(reply string) string {
 			return strings.Replace(reply, `"refresh_token"`, `"ignored"`, 1)
 		}
 		w.wants("token", w.token(a), "tok-oat-a#2")
-		w.wants("file", w.read("a.json"), file("tok-oat-a#2", "tok-ort-a#1", time.Now().Add(8*time.Hour)))
+		w.wants("file", w.read("a.json"), w.file("tok-oat-a#2", "tok-ort-a#1", time.Now().Add(8*time.Hour)))
 		w.close()
 	})
 }
 
 // TOK-4, TOK-7b, 5-failover: a 401 leads to the file's token if that differs, else to a refresh.
 func TestRenew(t *testing.T) {
-	in(t, func(w *world) {
+	inEach(t, func(w *world) {
 		w.login("a", time.Hour)
 		a := w.account()
 		rejected, err := a.Token(w.Context())
@@ -229,7 +229,7 @@ func TestRenew(t *testing.T) {
 		w.wants("error", err, nil)
 		w.wants("calls", w.count(), 1)
 
-		w.write("a.json", file("tok-oat-other", "tok-ort-other", time.Now().Add(time.Hour)))
+		w.write("a.json", w.file("tok-oat-other", "tok-ort-other", time.Now().Add(time.Hour)))
 		renewed, err = a.Renew(w.Context(), renewed)
 		w.wants("of the file", renewed.Reveal(), "tok-oat-other")
 		w.wants("error", err, nil)

@@ -20,16 +20,16 @@ func TestRefreshAfterUnauthorizedIsSpent(t *testing.T) {
 		"nothing":    {func(*world, *account.Account) {}, ""},
 		"10 minutes": {func(*world, *account.Account) { time.Sleep(10 * time.Minute) }, "tok-oat-a#3"},
 		"less":       {func(*world, *account.Account) { time.Sleep(10*time.Minute - 1) }, ""},
-		"a 2xx":      {func(_ *world, a *account.Account) { a.Confirm(secret.New("tok-oat-a#2")) }, "tok-oat-a#3"},
-		"a late 2xx of the old token": {func(_ *world, a *account.Account) {
-			a.Confirm(secret.New("tok-oat-a#1"))
+		"a 2xx":      {func(w *world, a *account.Account) { a.Confirm(w.secret("tok-oat-a#2")) }, "tok-oat-a#3"},
+		"a late 2xx of the old token": {func(w *world, a *account.Account) {
+			a.Confirm(w.secret("tok-oat-a#1"))
 		}, ""},
 		"another process": {func(w *world, _ *account.Account) {
-			w.write("a.json", file("tok-oat-other", "tok-ort-other", time.Now().Add(time.Hour)))
+			w.write("a.json", w.file("tok-oat-other", "tok-ort-other", time.Now().Add(time.Hour)))
 		}, "tok-oat-other"}, // without a watch: it is found when it is needed
 	} {
 		t.Run(name, func(t *testing.T) {
-			in(t, func(w *world) {
+			inEach(t, func(w *world) {
 				w.login("a", 2*time.Hour)
 				a := w.account()
 				w.wants("token", w.renewed(a, "tok-oat-a#1"), "tok-oat-a#2")

@@ -14,7 +14,6 @@ import (
 	"go.uber.org/goleak"
 
 	"shunt/internal/account"
-	"shunt/internal/family/claude"
 	"shunt/internal/identity"
 	"shunt/internal/oauth"
 	"shunt/internal/observe"
@@ -36,6 +35,7 @@ const storeDir = "/store"
 type world struct {
 	*testing.T
 	*endpoint
+	form   form
 	disk   *disk
 	keeper *account.Keeper
 	health *observe.Health
@@ -47,10 +47,11 @@ type world struct {
 	changed []identity.Key
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, f form) *world {
 	w := &world{
 		T:        t,
-		endpoint: &endpoint{valid: map[string]bool{}, lifetime: 8 * time.Hour},
+		form:     f,
+		endpoint: &endpoint{valid: map[string]bool{}, lifetime: 8 * time.Hour, token: f.token},
 		disk:     &disk{stores: map[string]*store.Memory{}},
 		env:      map[string]string{},
 	}
@@ -68,7 +69,7 @@ func (w *world) newKeeper() *account.Keeper {
 	log := slog.New(slog.NewTextHandler(&w.log, nil))
 	w.health = observe.NewHealth(log, clockZero)
 	return account.NewKeeper(account.Options{
-		Log: log, Health: w.health, Families: []account.Family{claudeFamily(oauth.NewClient(claude.Family.Vendor, w.endpoint), storeDir)}, Open: w.disk.open,
+		Log: log, Health: w.health, Families: []account.Family{familyOf(w.form, oauth.NewClient(w.form.family.Vendor, w.endpoint), storeDir)}, Open: w.disk.open,
 		Getenv: func(name string) string { return w.env[name] },
 		OnChange: func(key identity.Key) {
 			w.mu.Lock()
@@ -78,8 +79,9 @@ func (w *world) newKeeper() *account.Keeper {
 	})
 }
 
-func claudeFamily(r account.Refresher, dir string) account.Family {
-	return account.Family{Name: "claude", Format: claude.Family.Credentials, Refresher: r, Dir: dir}
+// familyOf returns a family with the logins of a form. Its name is the one in [listings].
+func familyOf(f form, r account.Refresher, dir string) account.Family {
+	return account.Family{Name: "claude", Format: f.family.Credentials, Refresher: r, Dir: dir}
 }
 
 // changes returns the identities that OnChange was called with since the last call of changes.
@@ -98,12 +100,20 @@ func (w *world) login(name string, left time.Duration) {
 	n := w.endpoint.minted
 	w.endpoint.valid[fmt.Sprintf("tok-ort-%s#%d", name, n)] = true
 	w.endpoint.mu.Unlock()
-	w.write(name+".json", file(fmt.Sprintf("tok-oat-%s#%d", name, n), fmt.Sprintf("tok-ort-%s#%d", name, n), time.Now().Add(left)))
+	w.write(name+".json", w.file(fmt.Sprintf("tok-oat-%s#%d", name, n), fmt.Sprintf("tok-ort-%s#%d", name, n), time.Now().Add(left)))
 }
 
-func file(access, refresh string, expires time.Time) string {
-	return fmt.Sprintf(`{"claudeAiOauth":{"accessToken":%q,"refreshToken":%q,"expiresAt":%d,"scopes":["a"]},"mcpOAuth":{"x":1.50}}`,
-		access, refresh, expires.UnixMilli())
+// file returns a credentials file with the tokens of these names.
+func (w *world) file(access, refresh string, expires time.Time) string {
+	return w.form.file(w.mint(access, expires), refresh, expires, expires.Add(-w.lifetime))
+}
+
+// secret returns the access token of a name, or the name if it is not one.
+func (w *world) secret(name string) account.Token {
+	if token, ok := w.tokens.Load(name); ok {
+		name = token.(string)
+	}
+	return secret.New(name)
 }
 
 func (w *world) write(name, content string) {
@@ -141,14 +151,14 @@ func (w *world) account() *account.Account {
 	return accounts[0]
 }
 
-// token may be called from any goroutine.
+// token returns the name of the account's token. It may be called from any goroutine.
 func (w *world) token(a *account.Account) string {
 	w.Helper()
 	token, err := a.Token(w.Context())
 	if err != nil {
 		w.Error(err)
 	}
-	return token.Reveal()
+	return nameOf(token.Reveal())
 }
 
 // fails requires an error of the kind, without a token in its text.
@@ -169,18 +179,18 @@ func (w *world) tokenFails(a *account.Account, kind error) {
 // renewed requires that a rejected token is refreshed, and returns the new one.
 func (w *world) renewed(a *account.Account, rejected string) string {
 	w.Helper()
-	token, err := a.Renew(w.Context(), secret.New(rejected))
+	token, err := a.Renew(w.Context(), w.secret(rejected))
 	if err != nil {
 		w.Errorf("Renew: %v", err)
 	}
-	return token.Reveal()
+	return nameOf(token.Reveal())
 }
 
 // spent requires that a rejected token is not refreshed, and that nothing waits.
 func (w *world) spent(a *account.Account, rejected string) {
 	w.Helper()
 	began, calls := time.Now(), w.count()
-	token, err := a.Renew(w.Context(), secret.New(rejected))
+	token, err := a.Renew(w.Context(), w.secret(rejected))
 	w.fails(token, err, account.ErrRefreshSpent)
 	w.wants("calls", w.count(), calls)
 	w.wants("took", time.Since(began), time.Duration(0))
@@ -198,9 +208,10 @@ func (w *world) conditions(names ...string) {
 	}
 }
 
+// wants compares texts. An access token counts as its name.
 func (w *world) wants(what string, got, want any) {
 	w.Helper()
-	if fmt.Sprint(got) != fmt.Sprint(want) {
+	if nameOf(fmt.Sprint(got)) != nameOf(fmt.Sprint(want)) {
 		w.Errorf("%s: %v, want %v", what, got, want)
 	}
 }

@@ -17,8 +17,9 @@ var (
 	flat   = family.CredentialsFile{Access: "access", Refresh: "refresh", Expires: "expires", SetupToken: "kind", Account: "account", Organization: "organization"}
 	nested = family.CredentialsFile{Login: "login", Access: "access", Refresh: "refresh", Expires: "expires", Milliseconds: true, Account: "account"}
 	least  = family.CredentialsFile{Access: "token"}
+	bound  = family.CredentialsFile{Login: "login", Access: "access", Refresh: "refresh", Expires: "expires", DeviceID: "device"}
 
-	formats = map[string]family.CredentialsFile{"flat": flat, "nested": nested, "least": least}
+	formats = map[string]family.CredentialsFile{"flat": flat, "nested": nested, "least": least, "bound": bound}
 )
 
 // ACC-1: a member has a place, a type and an exact name; an expiry that is absent or not a positive number is unknown.
@@ -44,6 +45,7 @@ func TestCredentialsFileParse(t *testing.T) {
 		{flat, `{"access":"a","refresh":"r","expires":null,"account":7}`, login(time.Time{}), oauth.Owner{}},
 		{flat, `{"access":"a","kind":"setup_token"}`, oauth.Credential{Access: secret.New("a"), SetupToken: true}, oauth.Owner{}},
 		{nested, `{"access":"x","login":{"access":"a","refresh":"r","expires":1800000000000,"account":"x"},"account":"u"}`, login(at), oauth.Owner{Account: "u"}},
+		{bound, `{"device":" d ","login":{"access":"a","refresh":"r","device":"x"}}`, oauth.Credential{Access: secret.New("a"), Refresh: secret.New("r"), DeviceID: "d"}, oauth.Owner{}},
 		{least, `{"":"x","token":"a","refresh":"r","expires":1800000000}`, oauth.Credential{Access: secret.New("a")}, oauth.Owner{}},
 	} {
 		file, err := tt.format.Parse([]byte(tt.text))
@@ -71,6 +73,7 @@ func TestCredentialsFileErrors(t *testing.T) {
 		{flat, `{"access":{"access":"a"}}`, `access is not a string`},
 		{flat, `{"access":"a b"}`, "access" + space},
 		{flat, `{"access":"a","refresh":"r\ns"}`, "refresh" + space},
+		{bound, `{"login":{"access":"a"},"device":"a\r\nb"}`, "device contains white space or characters that are not valid in the ID of a device"},
 		{nested, `{"access":"a"}`, "the file has no login login"},
 		{nested, `{"login":["access"]}`, "the file has no login login"},
 		{nested, `{"login":{"refresh":"r"}}`, "the login login has no access"},
@@ -94,6 +97,8 @@ func TestCredentialsFileRewrite(t *testing.T) {
 		{flat, oauth.Credential{Access: secret.New("b")}, `{"access":"a","refresh":"r","expires":1800000000}`, `{"access":"b","refresh":"","expires":0}`},
 		{flat, oauth.Credential{Access: secret.New("a"), Expires: at}, `{"access":"\u0061","expires":1.8e9}`, `{"access":"\u0061","expires":1.8e9}`},
 		{nested, oauth.Credential{Access: secret.New("b"), Refresh: secret.New("r"), Expires: at}, `{"access":1,"login":{"access":"a"}}`, `{"access":1,"login":{"access":"b","refresh":"r","expires":1800000000000}}`},
+		{bound, oauth.Credential{Access: secret.New("a"), DeviceID: "d"}, `{"login":{"access":"a"},"x":1.50}`, `{"login":{"access":"a"},"device":"d","x":1.50}`},
+		{bound, oauth.Credential{Access: secret.New("b"), DeviceID: "d"}, `{"device":"d","login":{"access":"a"}}`, `{"device":"d","login":{"access":"b"}}`},
 		{least, oauth.Credential{Access: secret.New("b"), Refresh: secret.New("r"), Expires: at}, `{"token":"a","":0}`, `{"token":"b","":0}`},
 	} {
 		file, err := tt.format.Parse([]byte(tt.text))
@@ -144,6 +149,7 @@ func TestCredentialsFileNew(t *testing.T) {
 		{flat, setup, oauth.Owner{}, `{"access": "a","kind": "setup_token"}`},
 		{nested, full, owner, `{"login": {"access": "a<&>","refresh": "r","expires": 1800000000000},"account": "u"}`},
 		{least, full, owner, `{"token": "a<&>"}`},
+		{bound, oauth.Credential{Access: secret.New("a"), DeviceID: "d"}, owner, `{"login": {"access": "a"},"device": "d"}`},
 	} {
 		got := tt.format.New(tt.c, tt.owner)
 		lines := strings.Split(strings.TrimSuffix(string(got), "\n"), "\n")
@@ -161,7 +167,8 @@ func FuzzCredentialsFile(f *testing.F) {
 	f.Add(`{"access":"a","refresh":"r","expires":1800000000,"login":{"access":"a"},"token":"t","":{"n":1.50}}`)
 	f.Add("{\n \"acc\\u0065ss\" : \"a\",\r\n\t\"login\" : { \"access\" : \"a\" , \"x\" : {} } , \"token\":\"\\/\" }\n")
 	f.Add(`{"login":{"access":"a","access":"b"},"login":{"expires":-0,"access":"c"},"expires":{}}`)
-	c := oauth.Credential{Access: secret.New("new"), Refresh: secret.New("newer"), Expires: time.Unix(1_800_000_000, 0)}
+	f.Add(`{"login":{"access":"a"},"device":"d","device":"e"}`)
+	c := oauth.Credential{Access: secret.New("new"), Refresh: secret.New("newer"), Expires: time.Unix(1_800_000_000, 0), DeviceID: "d"}
 	f.Fuzz(func(t *testing.T, text string) {
 		var before map[string]json.RawMessage
 		if json.Unmarshal([]byte(text), &before) != nil || before == nil {
@@ -174,6 +181,9 @@ func FuzzCredentialsFile(f *testing.F) {
 			}
 			want := c
 			want.SetupToken = file.SetupToken
+			if format != bound {
+				want.DeviceID = ""
+			}
 			if format == least {
 				want = oauth.Credential{Access: c.Access}
 			}
@@ -186,8 +196,8 @@ func FuzzCredentialsFile(f *testing.F) {
 			if err := json.Unmarshal(rewritten, &after); err != nil {
 				t.Fatal(err)
 			}
-			for _, own := range []string{format.Login, format.Access, format.Refresh, format.Expires} {
-				if own != "" && (format.Login == "" || own == format.Login) {
+			for _, own := range []string{format.Login, format.Access, format.Refresh, format.Expires, format.DeviceID} {
+				if own != "" && (format.Login == "" || own == format.Login || own == format.DeviceID) {
 					delete(before, own)
 					delete(after, own)
 				}

@@ -23,7 +23,8 @@ type Key struct {
 }
 
 // OfAccount returns the identity of an account of a family whose UUID is known. Organization is empty unless the same UUID
-// belongs to two organizations (ID-1b).
+// belongs to two organizations (ID-1b). In a family whose users have quotas of their own within an account, it is the user
+// (GPT-4).
 func OfAccount(family, uuid, organization string) Key {
 	return Key{family, Verified, organization, uuid}
 }
@@ -49,7 +50,7 @@ func (k Key) Kind() Kind { return k.kind }
 // Name returns the UUID, the store entry's name or the inline account's name.
 func (k Key) Name() string { return k.name }
 
-// Qualifier returns the organization of a verified identity or the upstream of an inline one; empty otherwise.
+// Qualifier returns the organization or the user of a verified identity, or the upstream of an inline one; empty otherwise.
 func (k Key) Qualifier() string { return k.qualifier }
 
 // IsZero reports whether k names no account.

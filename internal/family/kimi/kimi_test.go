@@ -1,12 +1,16 @@
 package kimi_test
 
 import (
+	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"shunt/internal/family"
 	"shunt/internal/family/kimi"
+	"shunt/internal/oauth"
+	"shunt/internal/secret"
 	"shunt/internal/version"
 )
 
@@ -86,4 +90,44 @@ func TestAccountHeaders(t *testing.T) {
 			}
 		}
 	}
+}
+
+// KIMI-2: the file of a login, which a refresh changes where it must.
+func TestCredentials(t *testing.T) {
+	const text = `{"x":1.50,"kimiOauth":{"accessToken":"a","refreshToken":"r","expiresAt":1800000000000,"scope":"s"},"deviceId":"d"}`
+	format := kimi.Family.Credentials
+	file, err := format.Parse([]byte(text))
+	want := oauth.Credential{Access: secret.New("a"), Refresh: secret.New("r"), Expires: time.UnixMilli(1_800_000_000_000), DeviceID: "d"}
+	if err != nil || file.Credential != want {
+		t.Fatalf("%+v, %v", file, err)
+	}
+	next := oauth.Credential{Access: secret.New("b"), Refresh: secret.New("s"), Expires: time.UnixMilli(1_800_000_900_000), DeviceID: "d"}
+	const after = `{"x":1.50,"kimiOauth":{"accessToken":"b","refreshToken":"s","expiresAt":1800000900000,"scope":"s"},"deviceId":"d"}`
+	if got := string(format.Rewrite(file, next)); got != after {
+		t.Error(got)
+	}
+	if again, err := format.Parse(format.New(next, oauth.Owner{Account: "ignored"})); err != nil || again.Credential != next || again.Owner != (oauth.Owner{}) {
+		t.Errorf("%+v, %v", again, err)
+	}
+}
+
+// FuzzCredentials: a file that can be read can be rewritten and read again (KIMI-2).
+func FuzzCredentials(f *testing.F) {
+	f.Add(`{"kimiOauth":{"accessToken":"a","refreshToken":"r","expiresAt":1},"deviceId":"d"}`)
+	f.Add(`{"deviceId":7,"kimiOauth":{"accessToken":"a","expiresAt":-1}}`)
+	format := kimi.Family.Credentials
+	c := oauth.Credential{Access: secret.New("b"), Refresh: secret.New("s"), Expires: time.UnixMilli(1_800_000_000_000), DeviceID: "e"}
+	f.Fuzz(func(t *testing.T, text string) {
+		if !json.Valid([]byte(text)) || !strings.HasPrefix(text, "{") {
+			return
+		}
+		file, err := format.Parse([]byte(text))
+		if err != nil {
+			return
+		}
+		rewritten := format.Rewrite(file, c)
+		if again, err := format.Parse(rewritten); err != nil || !json.Valid(rewritten) || again.Credential != c {
+			t.Errorf("%q became %q: %+v, %v", text, rewritten, again, err)
+		}
+	})
 }
