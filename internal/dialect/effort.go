@@ -36,3 +36,14 @@ func levelOf(budget int) string {
 
 // On reports whether the client wants the model to reason.
 func (e *Effort) On() bool { return e.Thinking == ThinkingOn || e.Thinking == ThinkingBudgeted }
+
+// EffortOf returns the effort that a client requests with a level, as the dialects that began with OpenAI do.
+func EffortOf(level string) Effort {
+	switch level {
+	case "":
+		return Effort{}
+	case "none":
+		return Effort{Thinking: ThinkingOff, Level: level}
+	}
+	return Effort{Thinking: ThinkingOn, Level: level}
+}

@@ -25,6 +25,16 @@ const (
 	NoAccount       // ServerError: no account may serve, since nobody has logged in or all are disabled (GPT-12)
 )
 
+// FailsBeforeResponse reports whether a stream that begins with such an error counts as a failure, and not as a response (FO-11,
+// FAM-7).
+func (k ErrorKind) FailsBeforeResponse() bool {
+	switch k {
+	case QuotaExhausted, RateLimit, Overloaded, ServerError:
+		return true
+	}
+	return false
+}
+
 // Error is an error as an upstream's response describes it, or as shunt reports one to a client.
 type Error struct {
 	Kind    ErrorKind

@@ -17,7 +17,7 @@ func (w *writer) response(dst []byte, status string, last *dialect.Event) []byte
 	dst = append(dst, status...)
 	dst = append(dst, `","error":`...)
 	if last != nil && last.Err != nil {
-		dst = appendError(dst, last.Err)
+		dst = dialect.AppendOpenError(dst, last.Err)
 	} else {
 		dst = append(dst, "null"...)
 	}

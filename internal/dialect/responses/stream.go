@@ -39,7 +39,7 @@ func (Dialect) FirstEvent(head []byte) (dialect.Opening, bool) {
 			continue
 		}
 		if name == eventFailed || name == eventError {
-			if failure, ok := failureIn(e.Data); ok && failsBeforeResponse(failure.Kind) {
+			if failure, ok := failureIn(e.Data); ok && failure.Kind.FailsBeforeResponse() {
 				o.Failure = &failure
 			}
 		}
@@ -56,15 +56,6 @@ func announces(name string) bool {
 	return strings.HasPrefix(name, "codex.")
 }
 
-// failsBeforeResponse reports whether a stream that begins with such an error counts as a failure, and not as a response.
-func failsBeforeResponse(k dialect.ErrorKind) bool {
-	switch k {
-	case dialect.QuotaExhausted, dialect.RateLimit, dialect.Overloaded, dialect.ServerError:
-		return true
-	}
-	return false
-}
-
 // failureIn returns the error in the data of an event that reports one: in its response, in a member error, or in the event itself.
 func failureIn(data []byte) (dialect.Error, bool) {
 	if response, ok := wire.Member(data, "response"); ok && data[response.Start] == '{' {
@@ -73,9 +64,9 @@ func failureIn(data []byte) (dialect.Error, bool) {
 		}
 	}
 	if e, ok := wire.Member(data, "error"); ok && data[e.Start] == '{' {
-		return parseErrorObject(e.Of(data))
+		return dialect.ParseOpenErrorObject(e.Of(data))
 	}
-	e, _ := parseErrorObject(data)
+	e, _ := dialect.ParseOpenErrorObject(data)
 	if e.Code == eventError { // the type of the event, and not of an error
 		e.Code = ""
 	}

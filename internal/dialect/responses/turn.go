@@ -130,7 +130,7 @@ func (Dialect) ReadTurn(body []byte) (*dialect.Turn, error) {
 	}
 	readChoice(t, r.ToolChoice)
 	if r.Reasoning != nil {
-		t.Effort = effortOf(r.Reasoning.Effort)
+		t.Effort = dialect.EffortOf(r.Reasoning.Effort)
 		t.Effort.Show = t.Effort.On()
 	}
 	if r.Text != nil && r.Text.Format != nil {
@@ -145,13 +145,3 @@ func (Dialect) ReadTurn(body []byte) (*dialect.Turn, error) {
 }
 
 func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
-
-func effortOf(level string) dialect.Effort {
-	switch level {
-	case "":
-		return dialect.Effort{}
-	case "none":
-		return dialect.Effort{Thinking: dialect.ThinkingOff, Level: level}
-	}
-	return dialect.Effort{Thinking: dialect.ThinkingOn, Level: level}
-}
