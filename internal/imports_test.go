@@ -24,6 +24,7 @@ cli: account admin app config demo family oauth observe simulate
 config: config/schema
 config/schema:
 demo: app config family/claude observe sim
+dialect/chat: dialect
 dialect/dialecttest: dialect wire/wiretest
 dialect/messages: dialect
 dialect/responses: dialect
