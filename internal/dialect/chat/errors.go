@@ -3,10 +3,43 @@ package chat
 import (
 	"net/http"
 	"strconv"
+	"time"
 
 	"shunt/internal/dialect"
 	"shunt/internal/wire"
 )
+
+// Status implements [dialect.Inbound] (DIA-6, DIA-7).
+func (Dialect) Status(e *dialect.Error) int {
+	if e.Kind == dialect.ContextOverflow {
+		return http.StatusBadRequest
+	}
+	return dialect.OpenStatus(e.Status)
+}
+
+// RendersExhaustion implements [dialect.Inbound]: clients understand the provider's own rejection best.
+func (Dialect) RendersExhaustion() bool { return false }
+
+// RetryAfter implements [dialect.Inbound].
+func (Dialect) RetryAfter(_ dialect.ErrorKind, wait time.Duration) time.Duration { return wait }
+
+// AppendError implements [dialect.Inbound].
+func (Dialect) AppendError(dst []byte, e *dialect.Error, _ string) []byte {
+	known := *e
+	switch known.Kind { // those that only Codex's dialect distinguishes (GPT-12)
+	case dialect.QuotaExhausted:
+		known.Kind = dialect.RateLimit
+	case dialect.NoAccount:
+		known.Kind = dialect.ServerError
+	}
+	return append(dialect.AppendOpenError(append(dst, `{"error":`...), &known), '}')
+}
+
+// AppendErrorEvent implements [dialect.Inbound] (DIA-8): no other event follows it.
+func (Dialect) AppendErrorEvent(dst []byte, e *dialect.Error) []byte {
+	dst = append(dst, "data: "...)
+	return append(Dialect{}.AppendError(dst, e, ""), "\n\n"...)
+}
 
 // kinds are what the types and codes of errors mean that only vendors of this dialect send.
 var kinds = map[string]dialect.ErrorKind{

@@ -145,7 +145,7 @@ func TestReader(t *testing.T) {
 		{"an error with a status", `data: {"error":{"message":"m","code":429},"choices":[]}` + "\n\n", "failed 6  \"m\" false\n"},
 		{"an error that is a text", `data: {"error":"m"}` + "\n\n", "failed 10 m \"m\" false\n"},
 		{"an error event", "event: error\ndata: {\"message\":\"m\"}\n\n", "failed 10  \"m\" false\n"},
-		{"an error object", `data: {"object":"error","message":"m","code":"503"}` + "\n\n", "failed 8  \"m\" false\n"},
+		{"an error object", `data: {"object":"error","message":"m","code":"503"}` + "\n\n", "failed 8 503 \"m\" false\n"},
 		{"an error without a message", `data: {"error":{}}` + "\n\n", "failed 10  \"the upstream reported an error without a message\" false\n"},
 		{"an error as the reason", chunk(`"content":"a"`) + stop("error") + done, first + "0 text\n0 \"a\"\nfailed 7  \"the upstream interrupted its answer\" false\n"},
 		{"an event that is not JSON", `data: {"choices":[` + "\n\n", "failed 7  \"the upstream sent an event that is not JSON\" false\n"},
