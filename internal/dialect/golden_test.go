@@ -20,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"shunt/internal/dialect"
+	"shunt/internal/dialect/chat"
 	"shunt/internal/dialect/messages"
 	"shunt/internal/dialect/responses"
 )
@@ -29,10 +30,10 @@ var update = flag.Bool("update", false, "write what translation gives into the g
 // The dialects that a golden conversation may name.
 var (
 	inbound = map[string]dialect.Inbound{
-		"messages": messages.Dialect{}, "responses": responses.Dialect{},
+		"messages": messages.Dialect{}, "responses": responses.Dialect{}, "chat": chat.Dialect{},
 	}
 	outbound = map[string]dialect.Outbound{
-		"messages": messages.Dialect{}, "responses": responses.Dialect{},
+		"messages": messages.Dialect{}, "responses": responses.Dialect{}, "chat": chat.Dialect{},
 	}
 )
 

@@ -64,11 +64,11 @@ func (e *encoder) user(parts []dialect.Part, calls []*dialect.ToolCall) {
 		if len(attached) == 0 {
 			continue
 		}
-		of := "the result of a tool"
+		of := "a tool"
 		if i < len(calls) {
-			of = "the result of " + e.names.Of(calls[i].Name)
+			of = e.names.Of(calls[i].Name)
 		}
-		line := dialect.Text{Text: "This is in " + of + ", call " + callID(part.(*dialect.ToolResult).CallID) + ":"}
+		line := dialect.Text{Text: "From the result of " + of + " (call " + callID(part.(*dialect.ToolResult).CallID) + "):"}
 		e.content("user", append([]dialect.Part{line}, attached...))
 	}
 	e.content("user", parts[results:])
@@ -170,7 +170,9 @@ func (e *encoder) text(text string) {
 // data writes a data URI.
 func (e *encoder) data(mediaType, data string) {
 	e.b = wire.AppendQuoted(e.b, "data:"+mediaType+";base64,")
-	e.b = wire.AppendQuoted(e.b[:len(e.b)-1], data)
+	comma := len(e.b) - len(`,"`)
+	e.b = wire.AppendQuoted(e.b[:comma], data) // a quote in place of the comma: clients may send what is not base64
+	e.b[comma] = ','
 }
 
 // file writes a document: its text if it has one, else its data.
