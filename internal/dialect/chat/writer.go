@@ -22,6 +22,7 @@ type writer struct {
 
 	runes   int  // of the text so far
 	broken  bool // another part has started since the last text
+	apart   bool // a text has started after it, and has nothing in it yet
 	refused bool
 	open    map[int]*toolCall // by part
 	calls   int               // that have started
@@ -39,6 +40,10 @@ type toolCall struct {
 
 // Write implements [dialect.ResponseWriter].
 func (w *writer) Write(dst []byte, e *dialect.Event) []byte {
+	if e.Kind == dialect.PartStarted && w.runes > 0 {
+		isText := e.Type == dialect.TextPart
+		w.apart, w.broken = w.apart || isText && w.broken, !isText
+	}
 	switch {
 	case w.finished:
 		return dst
@@ -79,7 +84,6 @@ func (w *writer) Write(dst []byte, e *dialect.Event) []byte {
 }
 
 func (w *writer) start(dst []byte, e *dialect.Event) []byte {
-	w.broken = w.broken || e.Type != dialect.TextPart && w.runes > 0
 	if e.Type != dialect.CallPart {
 		return dst
 	}
@@ -115,8 +119,8 @@ func (w *writer) delta(dst []byte, e *dialect.Event) []byte {
 	switch e.Type {
 	case dialect.TextPart:
 		text := string(e.Text)
-		if w.broken { // the dialect has one text, in which texts that were apart would run together
-			text, w.broken = blankLine+text, false
+		if w.apart { // the dialect has one text, in which texts that were apart would run together
+			text, w.apart = blankLine+text, false
 		}
 		w.runes += utf8.RuneCountInString(text)
 		return w.text(dst, "content", &w.whole.content, text)
