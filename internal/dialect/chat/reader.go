@@ -184,7 +184,7 @@ func (r *reader) finish() {
 	e := dialect.Event{Kind: dialect.Finished, Stop: dialect.EndTurn, Usage: r.usage}
 	switch r.reason {
 	case "error", "insufficient_system_resource":
-		r.fail(&dialect.Error{Kind: dialect.ServerError, Message: "the upstream interrupted its answer"})
+		r.fail(&dialect.Error{Kind: dialect.ServerError, Message: "the upstream interrupted its response"})
 		return
 	case "length", "model_length", "max_tokens":
 		e.Stop = dialect.StopMaxTokens

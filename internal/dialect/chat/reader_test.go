@@ -147,7 +147,7 @@ func TestReader(t *testing.T) {
 		{"an error event", "event: error\ndata: {\"message\":\"m\"}\n\n", "failed 10  \"m\" false\n"},
 		{"an error object", `data: {"object":"error","message":"m","code":"503"}` + "\n\n", "failed 8 503 \"m\" false\n"},
 		{"an error without a message", `data: {"error":{}}` + "\n\n", "failed 10  \"the upstream reported an error without a message\" false\n"},
-		{"an error as the reason", chunk(`"content":"a"`) + stop("error") + done, first + "0 text\n0 \"a\"\nfailed 7  \"the upstream interrupted its answer\" false\n"},
+		{"an error as the reason", chunk(`"content":"a"`) + stop("error") + done, first + "0 text\n0 \"a\"\nfailed 7  \"the upstream interrupted its response\" false\n"},
 		{"an event that is not JSON", `data: {"choices":[` + "\n\n", "failed 7  \"the upstream sent an event that is not JSON\" false\n"},
 		{"arguments without a name", strings.Repeat(calls(`{"index":0,"function":{"arguments":"`+strings.Repeat("a", 40<<10)+`"}}`), 2), first + "failed 7  \"the upstream sent arguments without the name of their tool\" false\n"},
 	} {
