@@ -104,8 +104,9 @@ func (e *encoder) dataOrURL(mediaType, data, url string) {
 		return
 	}
 	e.b = wire.AppendQuoted(e.b, "data:"+mediaType+";base64,")
-	e.b = append(e.b[:len(e.b)-1], data...) // base64 needs no escapes
-	e.b = append(e.b, '"')
+	comma := len(e.b) - len(`,"`)
+	e.b = wire.AppendQuoted(e.b[:comma], data) // a quote in place of the comma: clients may send what is not base64
+	e.b[comma] = ','
 }
 
 func (e *encoder) file(p *dialect.File) {

@@ -135,7 +135,7 @@ func FuzzReadTurn(f *testing.F) {
 		`{"model":"m","input":[{"type":"function_call","call_id":"c","name":"f","arguments":"{"},{"type":"function_call_output","call_id":"c","output":"o"},{"type":"function_call_output","call_id":"c","output":[]}]}`,
 		`{"model":"m","tools":[{"type":"custom","name":"p"},{"type":"namespace","name":"n","tools":[{"type":"function","name":"f"}]},{"type":"web_search"}],"input":[{"type":"custom_tool_call","call_id":"c","name":"p","input":"x"}]}`,
 		`{"model":"m","input":[{"type":"reasoning","summary":[{"text":"s"}],"encrypted_content":"` + sealed + `"},{"role":"assistant","content":[{"type":"refusal","refusal":"no"}]}]}`,
-		`{"model":"m","input":[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,AA=="},{"type":"input_file","file_data":"AA","filename":"f"}]}]}`,
+		`{"model":"m","input":[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,AA=="},{"type":"input_image","image_url":"data:image/png;base64,A\""},{"type":"input_file","file_data":"AA","filename":"f"}]}]}`,
 		`{"model":"m","reasoning":{"effort":"high"},"text":{"format":{"type":"json_schema","schema":{}}},"tool_choice":{"type":"function","name":"f"},"input":null}`,
 	} {
 		f.Add([]byte(seed))
