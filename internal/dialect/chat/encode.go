@@ -154,7 +154,7 @@ func (e *encoder) format() {
 	f := e.turn.Format
 	switch {
 	case f == nil:
-	case f.Schema == nil:
+	case len(f.Schema) == 0:
 		e.b = append(e.b, `,"response_format":{"type":"json_object"}`...)
 	default:
 		e.b = append(e.b, `,"response_format":{"type":"json_schema","json_schema":{"name":`...)
