@@ -58,6 +58,8 @@ func TestFirstEvent(t *testing.T) {
 		{`data: {"error":{"message":"m","type":"engine_overloaded_error"}}` + "\n\n", true, dialect.Overloaded},
 		{`data: {"object":"error","message":"m","code":"429"}` + "\n\n", true, dialect.RateLimit},
 		{`data: {"error":{"message":"m","code":"context_length_exceeded"}}` + "\n\n", true, 0},
+		{`data: {"error":{"message":"m","code":"engine_exploded"}}` + "\n\n", true, dialect.ServerError},
+		{`data: {"error":"m"}` + "\n\n", true, dialect.ServerError},
 		{`data: {"error":null,"choices":[]}` + "\n\n", true, 0},
 	} {
 		o, found := api.FirstEvent([]byte(c.head))

@@ -7,8 +7,8 @@ import (
 	"shunt/internal/wire"
 )
 
-// unknownReasoning stands for reasoning that is not known. Vendors that want their reasoning back were seen to reject a call
-// without any, and an empty one.
+// unknownReasoning stands for reasoning that is not known. Vendors that want their reasoning back reject a call without any, and
+// some also an empty one, as users of several clients reported of Moonshot's API.
 const unknownReasoning = "(not shown)"
 
 // assistant writes a message of the assistant, and returns its calls. A refusal is text, as most vendors know no other.
@@ -36,17 +36,14 @@ func (e *encoder) assistant(parts []dialect.Part) (calls []*dialect.ToolCall) {
 			calls = append(calls, p)
 		}
 	}
-	if len(texts)+len(reasoning)+len(calls) == 0 {
+	if len(texts)+len(calls) == 0 { // reasoning alone: vendors reject a message without content
 		return nil
 	}
 	e.open("assistant")
-	switch {
-	case len(texts) > 0:
+	if len(texts) > 0 {
 		e.member("content", strings.Join(texts, blankLine))
-	case len(calls) > 0:
+	} else {
 		e.b = append(e.b, `,"content":null`...)
-	default:
-		e.member("content", "")
 	}
 	if len(reasoning) == 0 && len(calls) > 0 && e.to.Accepts.ReturnsReasoning {
 		reasoning = append(reasoning, unknownReasoning)

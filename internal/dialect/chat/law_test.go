@@ -66,10 +66,11 @@ func drawTurn(t *rapid.T) *dialect.Turn {
 		turn.Messages = append(turn.Messages, dialect.Message{Role: dialect.User, Parts: drawContent(t)})
 		reply := dialect.Message{Role: dialect.Assistant, Parts: []dialect.Part{&dialect.Reasoning{Text: someText.Draw(t, "reasoning"), Origin: origin}}}
 		results := dialect.Message{Role: dialect.User}
-		if rapid.Bool().Draw(t, "text") {
+		made := rapid.IntRange(0, 3).Draw(t, "calls")
+		if made == 0 || rapid.Bool().Draw(t, "text") {
 			reply.Parts = append(reply.Parts, dialect.Text{Text: someText.Draw(t, "text")})
 		}
-		for range rapid.IntRange(0, 3).Draw(t, "calls") {
+		for range made {
 			tool := &turn.Tools[rapid.IntRange(0, len(turn.Tools)-1).Draw(t, "tool")]
 			call := &dialect.ToolCall{ID: fmt.Sprintf("call_%d", calls), Name: tool.Name, Arguments: `{"a":1}`}
 			reply.Parts = append(reply.Parts, call)

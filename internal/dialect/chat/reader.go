@@ -32,6 +32,7 @@ type reader struct {
 	kind    dialect.PartType // its type
 	part    int
 	calls   []*call
+	held    int // bytes of arguments without the name of their tool
 
 	reason          string // why the response ends, as the upstream says; empty: it has not said
 	usage           dialect.Usage

@@ -78,6 +78,15 @@ var tools = map[string]*dialect.Tool{
 	"patch": {Kind: dialect.CustomTool, Name: dialect.ToolName{Name: "patch"}},
 }
 
+// tooMany is the summary of as many calls as a response may have, without arguments.
+var tooMany = func() string {
+	all := first
+	for i := range 512 {
+		all += fmt.Sprintf("%d call call_chatcmpl-1_%d /f false\n", i, i)
+	}
+	return all
+}()
+
 // CHT-1: the events of a stream, in whichever of the ways vendors send it.
 func TestReader(t *testing.T) {
 	for _, c := range []struct{ name, stream, want string }{
@@ -149,6 +158,11 @@ func TestReader(t *testing.T) {
 		{"an error without a message", `data: {"error":{}}` + "\n\n", "failed 10  \"the upstream reported an error without a message\" false\n"},
 		{"an error as the reason", chunk(`"content":"a"`) + stop("error") + done, first + "0 text\n0 \"a\"\nfailed 7  \"the upstream interrupted its response\" false\n"},
 		{"an event that is not JSON", `data: {"choices":[` + "\n\n", "failed 7  \"the upstream sent an event that is not JSON\" false\n"},
+		{
+			"a chunk without choices", `data: {"id":"","choices":[],"prompt_filter_results":[]}` + "\n\n" + chunk(`"content":"a"`) + done,
+			first + "0 text\n0 \"a\"\n0 ended\n" + finished(dialect.EndTurn),
+		},
+		{"too many calls", calls(strings.Split(strings.Repeat(`{"function":{"name":"f"}};`, 513)+"{}", ";")...) + done, tooMany + "failed 7  \"the response has more than 512 calls\" false\n"},
 		{"arguments without a name", strings.Repeat(calls(`{"index":0,"function":{"arguments":"`+strings.Repeat("a", 40<<10)+`"}}`), 2), first + "failed 7  \"the upstream sent arguments without the name of their tool\" false\n"},
 	} {
 		r := api.NewReader(&dialect.Encoded{Tools: tools}, true)

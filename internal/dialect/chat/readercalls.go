@@ -20,8 +20,11 @@ type call struct {
 	arguments progress
 }
 
-// maxHeldArguments is how many bytes of arguments may come before the name of their tool.
-const maxHeldArguments = 64 << 10
+// What a reader keeps of the calls of one response, at most (DIA-2).
+const (
+	maxCalls         = 512
+	maxHeldArguments = 64 << 10 // in bytes: those that came before the names of their tools
+)
 
 // fragment is a piece of a call.
 type fragment struct {
@@ -57,6 +60,10 @@ func (r *reader) call(entry []byte) {
 	}
 	c := r.callOf(&f)
 	if c == nil {
+		if len(r.calls) == maxCalls {
+			r.fail(&dialect.Error{Kind: dialect.ServerError, Message: "the response has more than 512 calls"})
+			return
+		}
 		c = &call{index: f.index, id: f.id}
 		r.calls = append(r.calls, c)
 	}
@@ -108,7 +115,7 @@ func (r *reader) beginCall(c *call, name string) {
 	}
 	c.part = r.begin(dialect.CallPart, event)
 	held := c.held
-	c.held = nil
+	c.held, r.held = nil, r.held-len(held)
 	r.argue(c, held)
 }
 
@@ -123,7 +130,8 @@ func (r *reader) argue(c *call, piece []byte) {
 		return
 	}
 	if !c.begun {
-		if c.held = append(c.held, piece...); len(c.held) > maxHeldArguments {
+		c.held = append(c.held, piece...)
+		if r.held += len(piece); r.held > maxHeldArguments {
 			r.fail(&dialect.Error{Kind: dialect.ServerError, Message: "the upstream sent arguments without the name of their tool"})
 		}
 		return

@@ -17,7 +17,11 @@ func (Dialect) FirstEvent(head []byte) (dialect.Opening, bool) {
 		if !e.HasData {
 			continue
 		}
-		if failure, failed := failureIn(e.Data); failed && failure.Kind.FailsBeforeResponse() {
+		failure, failed := failureIn(e.Data)
+		if failure.Kind == dialect.UnknownError { // vendors have codes of their own
+			failure.Kind = dialect.ServerError
+		}
+		if failed && failure.Kind.FailsBeforeResponse() {
 			o.Failure = &failure
 		}
 		return o, true

@@ -83,11 +83,8 @@ func (r *streamReader) event(name string, data []byte) {
 		r.fail(&e)
 		return
 	}
-	if len(choices) == 0 && len(usage) == 0 {
-		return
-	}
-	r.start(id)
 	for list := wire.ArrayAt(choices, 0); list.Next() && !r.finished; {
+		r.start(id) // some vendors send a chunk without choices and without an ID first
 		r.choice(list.Value.Of(choices))
 	}
 	readUsage(&r.usage, usage)
