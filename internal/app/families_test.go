@@ -27,6 +27,7 @@ import (
 	"shunt/internal/dialect/messages"
 	"shunt/internal/family"
 	"shunt/internal/family/claude"
+	"shunt/internal/family/keyed"
 	"shunt/internal/oauth"
 	"shunt/internal/observe/observetest"
 	"shunt/internal/quota"
@@ -84,6 +85,9 @@ func TestFamilies(t *testing.T) {
 		if p := f.Program; p != nil && (p.Name == "" || p.FindOrigin == nil) {
 			t.Errorf("%s: program %+v lacks a field", f.Name, p)
 		}
+	}
+	for _, f := range []*family.Family{&keyed.Responses, &keyed.Chat} {
+		defined[f.Kind]++
 	}
 	for kind, n := range defined {
 		if n != 1 {
