@@ -146,6 +146,9 @@ func ParseOpenErrorObject(object []byte) (Error, bool) {
 	if parsed.Code == "" {
 		parsed.Code = word(e.Type)
 	}
+	if (parsed.Kind == InvalidRequest || parsed.Kind == UnknownError) && IsOverflow(parsed.Code, parsed.Message) {
+		parsed.Kind = ContextOverflow
+	}
 	if at, err := e.ResetsAt.Float64(); err == nil && at > 0 && at < 1<<40 {
 		parsed.Resets = time.Unix(int64(at), 0)
 	}

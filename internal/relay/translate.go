@@ -27,8 +27,8 @@ type Translation struct {
 const drainTime = 100 * time.Millisecond
 
 // Translate sends the response to the client in the client's dialect. The body is plain. If the response fails before the
-// client has received any of it, nothing is sent: [Result.Refusal] has the error if there was no content yet, and
-// [Result.Failure] if there was.
+// client has received any of it, nothing is sent: [Result.Refusal] has the error if another account may serve the request, and
+// [Result.Failure] if there was content already or the error is about the request.
 func Translate(w http.ResponseWriter, r Response, o Translation) Result {
 	if o.Idle > 0 {
 		body := limitIdle(r.Body, o.Idle)
@@ -112,7 +112,7 @@ func (t *translator) fail(e *dialect.Event) {
 	switch {
 	case t.begun || t.Client != nil && len(t.out) > 0:
 		t.out = t.Writer.Write(t.out, e)
-	case t.content || t.result.Idle:
+	case t.content || t.result.Idle || !e.Truncated && !e.Err.Kind.FailsBeforeResponse():
 		t.result.Failure = e.Err
 	default:
 		t.result.Refusal = e.Err

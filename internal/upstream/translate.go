@@ -62,7 +62,7 @@ func (x *exchange) translate(a *attempt, facts family.Response, response *http1.
 func (r *Request) translated(result relay.Result) Outcome {
 	if e := result.Failure; e != nil {
 		r.noteClass(observe.ResultStreamError, false)
-		return Outcome{Failure: failureOf(e, http.StatusBadGateway)}
+		return Outcome{Failure: failureOf(e, dialect.StatusOf(e.Kind))}
 	}
 	r.record(http.StatusOK, result)
 	return Outcome{}
@@ -80,7 +80,7 @@ func failureOf(e *dialect.Error, status int) *Failure {
 func (h *held) asFailure(now time.Time) *Failure {
 	e := h.failure
 	if e == nil {
-		e = readError(h.family.Dialect, h.effectiveStatus, decoded(h.header, h.body))
+		e = dialect.ReadError(h.family.Dialect, h.effectiveStatus, decoded(h.header, h.body))
 	}
 	f := failureOf(e, h.effectiveStatus)
 	f.reason = strconv.Itoa(h.effectiveStatus)
@@ -94,14 +94,4 @@ func (h *held) asFailure(now time.Time) *Failure {
 // hold returns a response to end the request with.
 func (x *exchange) hold(k *kept, commit func(http.Header)) *held {
 	return &held{kept: k, commit: commit, foreign: x.translation != nil}
-}
-
-// readError reads the error in a response of that status (DIA-6).
-func readError(out dialect.Outbound, status int, body []byte) *dialect.Error {
-	e, ok := out.ParseError(body)
-	if !ok || e.Message == "" {
-		e.Message = http.StatusText(status)
-	}
-	e.Status = status
-	return &e
 }

@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"strings"
 	"time"
 
 	"shunt/internal/dialect"
@@ -56,7 +57,26 @@ func (Dialect) RetryAfter(_ dialect.ErrorKind, wait time.Duration) time.Duration
 
 // AppendError implements [dialect.Inbound].
 func (Dialect) AppendError(dst []byte, e *dialect.Error, requestID string) []byte {
-	return AppendError(dst, errorTypes[e.Kind], e.Message, requestID)
+	message := e.Message
+	if e.Kind == dialect.ContextOverflow {
+		message = overflowMessage(message)
+	}
+	return AppendError(dst, errorTypes[e.Kind], message, requestID)
+}
+
+// overflow begins the message by which clients recognize that a conversation is too long, and compact it (DIA-7).
+const overflow = "prompt is too long"
+
+// overflowMessage returns an upstream's message about that in the API's words.
+func overflowMessage(message string) string {
+	length, maximum, ok := dialect.OverflowTokens(message)
+	switch {
+	case ok:
+		return overflow + ": " + length + " tokens > " + maximum + " maximum"
+	case strings.HasPrefix(message, overflow):
+		return message
+	}
+	return overflow + ": " + message
 }
 
 // AppendError appends the error envelope to dst (ERR-1). An empty request ID is left out.
@@ -79,7 +99,11 @@ func (Dialect) ParseError(body []byte) (dialect.Error, bool) {
 	if !ok {
 		return dialect.Error{}, false
 	}
-	return dialect.Error{Kind: kindOfError(t), Code: string(t), Message: message}, true
+	e := dialect.Error{Kind: kindOfError(t), Code: string(t), Message: message}
+	if t == TypeInvalidRequest && dialect.IsOverflow("", message) {
+		e.Kind = dialect.ContextOverflow
+	}
+	return e, true
 }
 
 // ParseError reads the error envelope of a response body or of an error event's data. Only an error object with a type is
