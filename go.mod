@@ -13,6 +13,7 @@ require (
 	github.com/pelletier/go-toml/v2 v2.4.3 // TOML with the line of every key
 	github.com/prometheus/client_golang v1.25.0 // metrics
 	github.com/rogpeppe/go-internal v1.16.0 // tests: testscript
+	github.com/tiktoken-go/tokenizer v0.7.0 // counting tokens
 	go.opentelemetry.io/otel v1.47.0 // traces, as are the next three
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp v1.47.0
 	go.opentelemetry.io/otel/sdk v1.47.0
@@ -56,6 +57,8 @@ require (
 	honnef.co/go/tools v0.8.2 // indirect
 	mvdan.cc/gofumpt v0.12.0 // indirect
 )
+
+require github.com/dlclark/regexp2 v1.11.5 // indirect
 
 tool (
 	golang.org/x/perf/cmd/benchstat

@@ -34,7 +34,7 @@ family/claude: dialect dialect/messages family oauth quota
 family/kimi: dialect/messages family oauth pool quota
 family/keyed: dialect/chat dialect/responses family
 family: dialect oauth pool quota
-gateway: config dialect observe upstream
+gateway: config dialect observe tokens upstream
 http1:
 oauth:
 observe/observetest:
@@ -54,6 +54,7 @@ sim/simtest: family/claude observe observe/observetest pool quota sim store
 simulate: family/claude observe pool quota
 store/storetest: store
 store:
+tokens: dialect
 upstream: account dialect family http1 observe pool quota relay
 usage: account family observe pool quota
 wire/wiretest:

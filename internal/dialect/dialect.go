@@ -143,6 +143,8 @@ type Endpoint struct {
 	Path         string
 	CountsTokens bool // its requests count tokens and do nothing else (RTE-4)
 	Zstd         bool // its bodies may be compressed with zstd (GPT-10)
+	// AppendCount appends the response's body, if it counts tokens (DIA-10).
+	AppendCount func(dst []byte, tokens int64) []byte
 }
 
 // Model is a model as an upstream or shunt lists it.

@@ -35,7 +35,7 @@ func (g *Gateway) infer(w http.ResponseWriter, r *http.Request, s *snapshot, d d
 		return
 	}
 	defer slot.release()
-	g.finish(w, request, g.serve(w, s, request, &slot, unauthenticated))
+	g.finish(w, request, g.serve(w, s, request, &slot, unauthenticated, e))
 }
 
 // finish writes a failure, if there is one, and records the request.
@@ -57,7 +57,7 @@ func (g *Gateway) finish(w http.ResponseWriter, r *upstream.Request, outcome ups
 	}
 }
 
-func (g *Gateway) serve(w http.ResponseWriter, s *snapshot, r *upstream.Request, slot *slot, unauthenticated bool) upstream.Outcome {
+func (g *Gateway) serve(w http.ResponseWriter, s *snapshot, r *upstream.Request, slot *slot, unauthenticated bool, e dialect.Endpoint) upstream.Outcome {
 	server := &s.Config.Server
 	defaults, ok := s.defaults(r.Dialect)
 	if !ok {
@@ -94,6 +94,10 @@ func (g *Gateway) serve(w http.ResponseWriter, s *snapshot, r *upstream.Request,
 	}
 	if r.CountsTokens {
 		targets = targets[:1] // RTE-4
+		if out := s.Upstreams[targets[0].Upstream].Dialect(); out.Name() != r.Dialect.Name() || !out.CountsTokens() {
+			r.Record.Provider = targets[0].Upstream
+			return countTokens(w, r, e)
+		}
 	}
 	links := make([]upstream.Link, len(targets))
 	for i, t := range targets {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"shunt/internal/dialect"
 	"shunt/internal/wire"
@@ -26,7 +27,11 @@ func (Dialect) CountsTokens() bool { return true }
 
 // Endpoints implements [dialect.Inbound].
 func (Dialect) Endpoints() []dialect.Endpoint {
-	return []dialect.Endpoint{{Path: "/v1/messages"}, {Path: "/v1/messages/count_tokens", CountsTokens: true}}
+	return []dialect.Endpoint{{Path: "/v1/messages"}, {Path: "/v1/messages/count_tokens", CountsTokens: true, AppendCount: appendCount}}
+}
+
+func appendCount(dst []byte, tokens int64) []byte {
+	return append(strconv.AppendInt(append(dst, `{"input_tokens":`...), tokens, 10), '}')
 }
 
 // Session implements [dialect.Inbound].
