@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/tiktoken-go/tokenizer"
+	"github.com/tiktoken-go/tokenizer/codec"
 
 	"shunt/internal/dialect"
 )
@@ -24,13 +24,7 @@ const (
 	perFile    = 1500 // a page or two: its text is not known
 )
 
-var encoding = sync.OnceValue(func() tokenizer.Codec {
-	codec, err := tokenizer.Get(tokenizer.O200kBase)
-	if err != nil {
-		panic(err) // the library has this encoding
-	}
-	return codec
-})
+var encoding = sync.OnceValue(codec.NewO200kBase)
 
 // Count returns the number of tokens of a request.
 func Count(t *dialect.Turn) int64 {
