@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
@@ -35,6 +36,16 @@ func Seal(r *Reasoning) string {
 		panic(err) // strings only
 	}
 	return EnvelopeMark + base64.RawURLEncoding.EncodeToString(text)
+}
+
+// IsForeign reports whether a token bears shunt's mark and is not the envelope of reasoning of an origin, but of another or of
+// none (RSP-3b).
+func IsForeign(token []byte, to Origin) bool {
+	if !bytes.HasPrefix(token, []byte(EnvelopeMark)) {
+		return false
+	}
+	r, ok := Open(string(token))
+	return !ok || r.Origin != to
 }
 
 // Open returns the reasoning in an envelope. It reports false for any other text.

@@ -34,8 +34,13 @@ func isNormal(messages []Message) bool {
 			}
 		}
 		for _, part := range m.Parts[results:] {
-			if _, ok := part.(*ToolResult); ok {
+			switch p := part.(type) {
+			case *ToolResult:
 				return false
+			case Text:
+				if p.Text == "" {
+					return false
+				}
 			}
 		}
 	}
@@ -75,6 +80,9 @@ type pendingCall struct {
 }
 
 func (n *normalizer) add(role Role, part Part) {
+	if text, ok := part.(Text); ok && text.Text == "" {
+		return
+	}
 	if result, ok := part.(*ToolResult); ok {
 		call, known := n.callOf(result)
 		if call != nil {

@@ -5,7 +5,7 @@ import "encoding/json"
 // Turn is a request in no dialect: the conversation so far and what the model shall do next (DIA-1). It holds what at least two
 // dialects can express. A [Inbound.ReadTurn] returns it in a normal form:
 //
-//   - Messages of one role that follow each other are one message, and none is empty.
+//   - Messages of one role that follow each other are one message, and none is empty, nor has an empty text.
 //   - Results of calls are in the message of the user that follows the calls, in their order, before its other parts.
 //   - Every call has exactly one result, unless the conversation ends with it.
 //

@@ -14,11 +14,7 @@ func (Dialect) AppendCuts(dst []wire.Edit, body []byte, to dialect.Origin) (_ []
 		return dst, 0
 	}
 	c := cutter{edits: dst, body: body, cuts: func(b *cutBlock) bool {
-		if bytes.HasPrefix(b.id, []byte(searchID)) {
-			return true
-		}
-		r, ok := dialect.Open(string(b.token))
-		return ok && r.Origin != to
+		return b.isSearch() || dialect.IsForeign(b.token, to)
 	}}
 	c.messages()
 	return c.edits, c.dropped
@@ -26,7 +22,7 @@ func (Dialect) AppendCuts(dst []wire.Edit, body []byte, to dialect.Origin) (_ []
 
 // AppendReasoningCuts implements [dialect.Passing].
 func (Dialect) AppendReasoningCuts(dst []wire.Edit, body []byte) []wire.Edit {
-	c := cutter{edits: dst, body: body, cuts: func(b *cutBlock) bool { return b.reasoning }}
+	c := cutter{edits: dst, body: body, cuts: func(b *cutBlock) bool { return b.reasoning || b.isSearch() }}
 	c.messages()
 	return c.edits
 }
@@ -37,6 +33,9 @@ type cutBlock struct {
 	token     []byte // of reasoning
 	id        []byte // of a search, in either of its blocks
 }
+
+// isSearch reports whether the block is one of a search that shunt wrote.
+func (b *cutBlock) isSearch() bool { return bytes.HasPrefix(b.id, []byte(searchID)) }
 
 // cutter removes blocks from the messages of a body.
 type cutter struct {

@@ -141,7 +141,13 @@ func (r *turnReader) resultParts(v wire.Span) []dialect.Part {
 
 func (r *turnReader) toolCall(b *blockMembers) *dialect.ToolCall {
 	call := &dialect.ToolCall{ID: r.string(b.id), Name: dialect.ToolName{Name: r.string(b.name)}, Arguments: "{}"}
-	if raw := b.input.Of(r.src); len(raw) > 0 && raw[0] == '{' {
+	raw := b.input.Of(r.src)
+	switch {
+	case call.Name.Name == "":
+		r.fail("a tool_use needs a name")
+	case len(raw) > 0 && raw[0] != '{' && string(raw) != "null":
+		r.fail("the input of a tool_use must be an object")
+	case len(raw) > 0 && raw[0] == '{':
 		if wire.IsCompact(raw) {
 			call.Arguments = r.text[b.input.Start:b.input.End]
 		} else {

@@ -44,13 +44,15 @@ func (Dialect) ReadTurn(body []byte) (*dialect.Turn, error) {
 		case members.Is("output_config"):
 			r.outputConfig(v)
 		case members.Is("output_format"):
-			r.format(v)
+			r.format("output_format", v)
 		case members.Is("stop_sequences"):
-			t.Stop = r.strings(v)
+			t.Stop = r.stopSequences(v)
 		case members.Is("stream"):
 			t.Stream = string(members.Raw()) == "true"
 		case members.Is("max_tokens"):
-			t.MaxTokens = r.int(v)
+			if t.MaxTokens = r.int(v); t.MaxTokens <= 0 && !r.isNull(v) {
+				r.failAt("max_tokens", "must be a whole number above 0")
+			}
 		case members.Is("temperature"):
 			t.Temperature = r.float(v)
 		case members.Is("top_p"):
@@ -114,6 +116,10 @@ func (r *turnReader) system(v wire.Span) {
 	}
 	blocks := wire.ArrayAt(r.src, v.Start)
 	for i := 0; blocks.Next(); i++ {
+		if kind := r.string(r.member(blocks.Value, "type")); kind != "text" {
+			r.failAt("system["+strconv.Itoa(i)+"]", "must be a text")
+			return
+		}
 		text := r.string(r.member(blocks.Value, "text"))
 		if text == "" || i == 0 && strings.HasPrefix(text, attribution) {
 			continue
@@ -198,7 +204,7 @@ func (r *turnReader) content(i int) (parts []dialect.Part, end int) {
 
 func (r *turnReader) tools(v wire.Span) {
 	list := wire.ArrayAt(r.src, v.Start)
-	for list.NextStart() {
+	for i := 0; list.NextStart(); i++ {
 		if r.src[list.Value.Start] != '{' {
 			r.failAt("tools", "must be objects")
 			return
@@ -228,8 +234,14 @@ func (r *turnReader) tools(v wire.Span) {
 			}
 		}
 		list.SkipTo(members.End())
-		switch {
+		switch in := "tools[" + strconv.Itoa(i) + "]"; {
 		case kind == "" || kind == "custom":
+			if tool.Name.Name == "" {
+				r.failAt(in+".name", "this field is required")
+			}
+			if len(tool.Schema) > 0 && tool.Schema[0] != '{' {
+				r.failAt(in+".input_schema", "must be an object")
+			}
 			tool.Allowed, tool.Blocked, tool.MaxUses = nil, nil, 0
 		case strings.HasPrefix(kind, "web_search_"):
 			tool.Kind = dialect.SearchTool
@@ -241,20 +253,31 @@ func (r *turnReader) tools(v wire.Span) {
 }
 
 func (r *turnReader) toolChoice(v wire.Span) {
+	if r.isNull(v) {
+		return
+	}
 	choice := &r.turn.Choice
 	switch r.string(r.member(v, "type")) {
+	case "auto":
 	case "any":
 		choice.Mode = dialect.ChooseAny
 	case "none":
 		choice.Mode = dialect.ChooseNone
 	case "tool":
 		choice.Mode = dialect.ChooseOne
-		choice.Name.Name = r.string(r.member(v, "name"))
+		if choice.Name.Name = r.string(r.member(v, "name")); choice.Name.Name == "" {
+			r.failAt("tool_choice.name", "this field is required")
+		}
+	default:
+		r.failAt("tool_choice.type", "must be auto, any, tool or none")
 	}
 	r.turn.OneCall = string(r.member(v, "disable_parallel_tool_use").Of(r.src)) == "true"
 }
 
 func (r *turnReader) thinking(v wire.Span) {
+	if r.isNull(v) {
+		return
+	}
 	e := &r.turn.Effort
 	switch r.string(r.member(v, "type")) {
 	case "enabled":
@@ -265,6 +288,7 @@ func (r *turnReader) thinking(v wire.Span) {
 		e.Thinking = dialect.ThinkingOff
 		return
 	default:
+		r.failAt("thinking.type", "must be enabled, adaptive or disabled")
 		return
 	}
 	e.Show = r.string(r.member(v, "display")) != "omitted"
@@ -273,14 +297,41 @@ func (r *turnReader) thinking(v wire.Span) {
 func (r *turnReader) outputConfig(v wire.Span) {
 	r.turn.Effort.Level = r.string(r.member(v, "effort"))
 	if format := r.member(v, "format"); format != (wire.Span{}) {
-		r.format(format)
+		r.format("output_config.format", format)
 	}
 }
 
-func (r *turnReader) format(v wire.Span) {
-	if r.string(r.member(v, "type")) != "json_schema" {
+func (r *turnReader) format(name string, v wire.Span) {
+	if r.isNull(v) {
 		return
 	}
 	schema := r.member(v, "schema")
+	switch {
+	case r.string(r.member(v, "type")) != "json_schema":
+		r.failAt(name+".type", "must be json_schema")
+		return
+	case schema == (wire.Span{}) || r.src[schema.Start] != '{':
+		r.failAt(name+".schema", "must be an object")
+		return
+	}
 	r.turn.Format = &dialect.Format{Schema: json.RawMessage(r.text[schema.Start:schema.End])}
 }
+
+func (r *turnReader) stopSequences(v wire.Span) (stop []string) {
+	if r.isNull(v) {
+		return nil
+	}
+	list := wire.ArrayAt(r.src, v.Start)
+	for list.Next() {
+		if !r.isString(list.Value) {
+			r.failAt("stop_sequences", "must be strings")
+		}
+		stop = append(stop, r.string(list.Value))
+	}
+	if list.Err != nil {
+		r.failAt("stop_sequences", "must be an array")
+	}
+	return stop
+}
+
+func (r *turnReader) isNull(v wire.Span) bool { return string(v.Of(r.src)) == "null" }

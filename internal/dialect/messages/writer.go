@@ -128,6 +128,9 @@ func (w *writer) advance(dst []byte) []byte {
 
 // stream writes the part whose turn it is, as far as it has arrived.
 func (w *writer) stream(dst []byte, p *part) []byte {
+	if !p.open && p.isEmpty() {
+		return dst
+	}
 	if !p.open {
 		p.open = true
 		dst = append(w.startBlock(dst), w.opening(p)...)
@@ -160,6 +163,11 @@ func (w *writer) stream(dst []byte, p *part) []byte {
 		dst = append(wire.AppendQuoted(dst, w.signature(p)), "}}\n\n"...)
 	}
 	return w.stopBlock(dst)
+}
+
+// isEmpty reports whether a part is a text of which nothing has arrived: it has no block yet and, if it ends so, never gets one.
+func (p *part) isEmpty() bool {
+	return (p.kind == dialect.TextPart || p.kind == dialect.RefusalPart) && len(p.text) == 0 && len(p.sources) == 0
 }
 
 // delta writes the text of a part that has arrived.

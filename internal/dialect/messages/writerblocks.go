@@ -95,8 +95,11 @@ func appendResults(dst []byte, id string, s *dialect.WebSearch) []byte {
 // document writes the response as one document.
 func (w *writer) document(dst []byte, e *dialect.Event) []byte {
 	dst = append(w.head(dst), '[')
-	for i, p := range w.parts {
-		if i > 0 {
+	for _, p := range w.parts {
+		if p.isEmpty() {
+			continue
+		}
+		if w.index > 0 {
 			dst = append(dst, ',')
 		}
 		dst = w.block(dst, p)

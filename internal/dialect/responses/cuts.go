@@ -38,8 +38,7 @@ func (Dialect) AppendCuts(dst []wire.Edit, body []byte, to dialect.Origin) (_ []
 		if !isText {
 			return false
 		}
-		r, sealed := dialect.Open(string(inside))
-		return sealed && r.Origin != to
+		return dialect.IsForeign(inside, to)
 	})
 }
 
