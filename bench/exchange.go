@@ -34,8 +34,10 @@ func (f *headerFlag) Set(s string) error {
 
 // kind is what the requests of a measurement have in common.
 type kind struct {
-	body     []byte
-	response response
+	body        []byte
+	response    response
+	codex, zstd bool // a request of Codex, and with a compressed body
+	translated  bool // the response is not the upstream's
 }
 
 // exchange is the bytes of one request and the expected response. The body consists of two parts
@@ -44,6 +46,7 @@ type exchange struct {
 	head, body, rest []byte
 	length           int64 // of the response's body in bytes; negative: any
 	stream           bool
+	last             string // of a stream: part of its last event
 }
 
 // exchanges returns one exchange for each of n sessions.
@@ -52,14 +55,19 @@ func exchanges(to endpoint, k kind, n int) []exchange {
 	all := make([]exchange, n)
 	for i := range all {
 		session := sessionName(i)
+		if k.codex {
+			all[i] = exchange{head: []byte(to.codexHead(session, len(k.body), k.zstd)), body: k.body, length: int64(len(responsesStream)), stream: true, last: `"output_tokens":40}}}`}
+			continue
+		}
 		all[i] = exchange{
 			head:   []byte(to.head(session, len(k.body))),
 			body:   k.body[:at],
 			rest:   append([]byte(session), k.body[at+len(session):]...),
 			length: -1,
 			stream: k.response.stream,
+			last:   "message_stop",
 		}
-		if to.exact {
+		if to.exact && !k.translated {
 			all[i].length = k.response.size()
 		}
 	}
@@ -118,7 +126,7 @@ func set(headers *[]header, h header) {
 func (e *exchange) judge(r *http.Response, n int64, end []byte) error {
 	whole := bytes.HasSuffix(bytes.TrimSpace(end), []byte("}"))
 	if e.stream {
-		whole = bytes.Contains(end, []byte("message_stop"))
+		whole = bytes.Contains(end, []byte(e.last))
 	}
 	switch {
 	case e.length >= 0 && n != e.length:

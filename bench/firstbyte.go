@@ -10,7 +10,7 @@ import (
 // difference from the latter.
 func firstByteMeasurement(name string, size int) measurement {
 	return measurement{name, func(ctx context.Context, b *bench, name string) error {
-		k := kind{requestBody(size, true), response{stream: true}}
+		k := kind{body: requestBody(size, true), response: response{stream: true}}
 		b.up.response.Store(&k.response)
 		through, direct, err := b.measureFirstByte(ctx, name, k)
 		if err != nil {

@@ -34,9 +34,9 @@ func measureIdle(ctx context.Context, b *bench, name string) error {
 		resident[i] = []float64{float64(n)}
 	}
 	if !b.isPeer() {
-		name = fmt.Sprintf("%s with %d accounts", name, poolSize)
+		name = fmt.Sprintf("%s with %d accounts", name, 2*poolSize)
 	}
-	b.report.add(compare(name, megabytes, resident, b.goal(below(25e6, megabytes))))
+	b.report.add(compare(name, megabytes, resident, b.goal(below(30e6, megabytes))))
 	return nil
 }
 
@@ -48,6 +48,6 @@ func measureBinary(_ context.Context, b *bench, name string) error {
 	if err != nil {
 		return err
 	}
-	b.report.add(alone(name, megabytes, float64(info.Size()), b.goal(below(25e6, megabytes))))
+	b.report.add(alone(name, megabytes, float64(info.Size()), b.goal(below(40e6, megabytes))))
 	return nil
 }

@@ -51,7 +51,7 @@ func TestLoad(t *testing.T) {
 	up := upstreamForTest(t)
 	for _, to := range []endpoint{{addr: up.addr, exact: true}, throughBare(t, up)} {
 		for _, stream := range []bool{false, true} {
-			k := kind{requestBody(20_000, stream), response{stream: stream}}
+			k := kind{body: requestBody(20_000, stream), response: response{stream: stream}}
 			for _, response := range []*response{&k.response, {asRequested: true}} {
 				up.response.Store(response)
 				l, err := openLoad(t.Context(), to, k, 2)
@@ -71,7 +71,7 @@ func TestLoad(t *testing.T) {
 
 func TestStreams(t *testing.T) {
 	up := upstreamForTest(t)
-	k := kind{requestBody(2_000, true), response{stream: true, events: 20, pace: 5 * time.Millisecond}}
+	k := kind{body: requestBody(2_000, true), response: response{stream: true, events: 20, pace: 5 * time.Millisecond}}
 	up.response.Store(&k.response)
 	to := throughBare(t, up)
 	lost, why := streams(t.Context(), to.addr, 10*time.Millisecond, timeout, exchanges(to, k, 10))
@@ -120,7 +120,7 @@ func TestLoadRefuses(t *testing.T) {
 	} {
 		server := httptest.NewServer(c.response)
 		to := endpoint{addr: server.Listener.Addr().String(), exact: c.exact}
-		_, err := openLoad(t.Context(), to, kind{requestBody(2_000, c.stream), response{stream: c.stream}}, 1)
+		_, err := openLoad(t.Context(), to, kind{body: requestBody(2_000, c.stream), response: response{stream: c.stream}}, 1)
 		if c.rejected == "" && err != nil || c.rejected != "" && (err == nil || !strings.Contains(err.Error(), c.rejected)) {
 			t.Errorf("%s: %v, want %q", name, err, c.rejected)
 		}
@@ -130,7 +130,7 @@ func TestLoadRefuses(t *testing.T) {
 }
 
 func TestExchanges(t *testing.T) {
-	k := kind{requestBody(2_000, true), response{stream: true}}
+	k := kind{body: requestBody(2_000, true), response: response{stream: true}}
 	to := endpoint{addr: "127.0.0.1:1", prefix: "/base", headers: []header{{"Authorization", ""}, {"X-App", "other"}, {"x-api-key", "key"}}}
 	sessions := map[string]bool{}
 	for _, e := range exchanges(to, k, 100) {

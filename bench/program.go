@@ -38,9 +38,10 @@ func bareProgram(upstream string, headers []header) program {
 	}}
 }
 
-const poolSize = 20
+// poolSize is the number of accounts of each of the two families.
+const poolSize = 10
 
-// shuntConfig returns a configuration with a pool of accounts whose identity is known, thresholds, the admin interface and the
+// shuntConfig returns a configuration with a pool of accounts of each family, whose identity is known, thresholds, the admin interface and the
 // request log. Everything else has its default, except that the limit on concurrent requests is off.
 func shuntConfig(addr, upstream, logLevel, requestLog string) string {
 	var b strings.Builder
@@ -51,6 +52,11 @@ func shuntConfig(addr, upstream, logLevel, requestLog string) string {
 	for i := range poolSize {
 		fmt.Fprintf(&b, "[[providers.anthropic.accounts]]\nname = \"account-%d\"\ntoken_env = \"BENCH_TOKEN_%d\"\nuuid = %q\n", i, i, accountUUID(i))
 	}
+	fmt.Fprintf(&b, "[server.openai_endpoint]\nprovider = \"chatgpt\"\n[providers.chatgpt]\nkind = \"responses\"\nbase_url = \"%s/backend-api\"\nauth = \"chatgpt_oauth\"\n", upstream)
+	for i := range poolSize {
+		fmt.Fprintf(&b, "[[providers.chatgpt.accounts]]\nname = \"account-%d\"\ntoken_env = \"BENCH_CODEX_TOKEN_%d\"\nuuid = \"bench-%02d\"\n", i, i, i)
+	}
+	fmt.Fprintf(&b, "[[routes]]\nmodel = %q\nprovider = \"chatgpt\"\nupstream_model = \"gpt-5.5\"\n", translatedModel)
 	return b.String()
 }
 
@@ -98,7 +104,7 @@ func shuntCommand(ctx context.Context, o options, config, dir string) (*exec.Cmd
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "SHUNT_") })
 	cmd.Env = append(cmd.Env, "HOME="+dir, "SHUNT_ADMIN_TOKENS=bench:"+adminToken)
 	for i := range poolSize {
-		cmd.Env = append(cmd.Env, fmt.Sprintf("BENCH_TOKEN_%d=%s", i, accountToken(i)))
+		cmd.Env = append(cmd.Env, fmt.Sprintf("BENCH_TOKEN_%d=%s", i, accountToken(i)), fmt.Sprintf("BENCH_CODEX_TOKEN_%d=%s", i, codexToken(i)))
 	}
 	cmd.Stderr = log
 	return cmd, nil

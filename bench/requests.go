@@ -12,11 +12,30 @@ func requestMeasurement(name string, size int, stream bool, inFlight int, g goal
 			b.report.note(name + ": not measured, because the peer's process is not known (-peer-pid).")
 			return nil
 		}
-		cost, err := b.measureRequests(ctx, name, kind{requestBody(size, stream), response{stream: stream}}, inFlight)
+		cost, err := b.measureRequests(ctx, name, kind{body: requestBody(size, stream), response: response{stream: stream}}, inFlight)
 		if err != nil {
 			return err
 		}
 		b.report.add(compare(name+": CPU per request", microseconds, cost, b.goal(g)))
+		return nil
+	}}
+}
+
+// codexMeasurement measures the processor time of a request of Codex, whose body may be compressed.
+func codexMeasurement(name string, size int, zstd bool, inFlight int) measurement {
+	return measurement{name, func(ctx context.Context, b *bench, name string) error {
+		if b.isPeer() {
+			return nil
+		}
+		k := kind{body: codexBody(size), response: response{stream: true}, codex: true, zstd: zstd}
+		if zstd {
+			k.body = compressed(k.body)
+		}
+		cost, err := b.measureRequests(ctx, name, k, inFlight)
+		if err != nil {
+			return err
+		}
+		b.report.add(compare(name+": CPU per request", microseconds, cost, goal{}))
 		return nil
 	}}
 }

@@ -26,7 +26,7 @@ type streamSample struct {
 
 // measureStreams starts both programs again for each round.
 func measureStreams(ctx context.Context, b *bench, name string) error {
-	k := kind{requestBody(streamBody, true), response{stream: true, events: streamEvents, pace: streamPace}}
+	k := kind{body: requestBody(streamBody, true), response: response{stream: true, events: streamEvents, pace: streamPace}}
 	b.up.response.Store(&k.response)
 	var cpu, memory [2][]float64
 	var lost [2]int

@@ -44,6 +44,10 @@ func startUpstream(addr string) (*upstream, error) {
 }
 
 func (u *upstream) serve(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/responses") {
+		serveResponses(w, r)
+		return
+	}
 	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/v1/messages") {
 		http.NotFound(w, r)
 		return
@@ -88,6 +92,22 @@ func (u *upstream) serve(w http.ResponseWriter, r *http.Request) {
 		h.Set("content-type", "text/event-stream; charset=utf-8")
 		u.stream(w, a)
 	}
+}
+
+// serveResponses responds as a Responses upstream.
+func serveResponses(w http.ResponseWriter, r *http.Request) {
+	if _, err := io.Copy(io.Discard, r.Body); err != nil {
+		return
+	}
+	h := w.Header()
+	h.Set("content-type", "text/event-stream; charset=utf-8")
+	reset := strconv.FormatInt(time.Now().Add(3*time.Hour).Unix(), 10)
+	for window, minutes := range map[string]string{"primary": "300", "secondary": "10080"} {
+		h.Set("x-codex-"+window+"-used-percent", "25")
+		h.Set("x-codex-"+window+"-window-minutes", minutes)
+		h.Set("x-codex-"+window+"-reset-at", reset)
+	}
+	_, _ = io.WriteString(w, responsesStream) // the load notices a lost response
 }
 
 func (u *upstream) stream(w http.ResponseWriter, a response) {

@@ -27,7 +27,7 @@ func measureWatched(ctx context.Context, b *bench, name string) error {
 	if b.isPeer() {
 		return nil
 	}
-	k := kind{requestBody(2_000, true), response{stream: true}}
+	k := kind{body: requestBody(2_000, true), response: response{stream: true}}
 	b.up.response.Store(&k.response)
 	p, err := b.programs[1].start(ctx)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -17,6 +18,9 @@ import (
 
 // maxDecompressed is the largest body that a compressed one may become, in bytes (GPT-10).
 const maxDecompressed = 64 << 20
+
+// expanded is about how many times as long a body is when it is not compressed: so much is reserved at first.
+const expanded = 4
 
 // errZstd is the error of a body that is not what its content-encoding says.
 var errZstd = errors.New("the body is not valid zstd")
@@ -44,20 +48,35 @@ func (g *Gateway) isCompressed(r *http.Request) (bool, *upstream.Failure) {
 		"compressed request bodies cannot be routed: send the body without content-encoding")
 }
 
-// newZstd returns a reader of a compressed text. The caller closes it.
-func newZstd(r io.Reader) *zstd.Decoder {
-	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxDecompressed), zstd.WithDecoderMaxWindow(8<<20))
+// decoders are idle readers of compressed texts. They have no goroutines.
+var decoders = sync.Pool{New: func() any {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxDecompressed), zstd.WithDecoderMaxWindow(8<<20))
 	if err != nil {
 		panic(err) // the options are valid
 	}
 	return d
+}}
+
+// withZstd calls read with a reader of a compressed text.
+func withZstd(r io.Reader, read func(io.Reader) error) error {
+	d := decoders.Get().(*zstd.Decoder)
+	defer decoders.Put(d)
+	err := d.Reset(r)
+	if err == nil {
+		err = read(d)
+	}
+	_ = d.Reset(nil) // only lets go of r
+	return err
 }
 
 // decompress returns a copy of a compressed body, of at most limit bytes.
 func decompress(body []byte, limit int64) (*upstream.Body, error) {
-	d := newZstd(bytes.NewReader(body))
-	defer d.Close()
-	plain, err := upstream.ReadBody(d, -1, min(limit, maxDecompressed))
+	var plain *upstream.Body
+	most := min(limit, maxDecompressed)
+	err := withZstd(bytes.NewReader(body), func(r io.Reader) (err error) {
+		plain, err = upstream.ReadBody(r, min(expanded*int64(len(body)), most), most)
+		return err
+	})
 	if err != nil && !errors.Is(err, upstream.ErrTooLarge) {
 		return nil, fmt.Errorf("%w: %w", errZstd, err)
 	}
@@ -67,9 +86,10 @@ func decompress(body []byte, limit int64) (*upstream.Body, error) {
 // leadingModelOf is [leadingModel] for a compressed body. The head is what was read of it.
 func leadingModelOf(d dialect.Inbound, body io.Reader) (head []byte, model string, err error) {
 	var read bytes.Buffer
-	plain := newZstd(io.TeeReader(io.LimitReader(body, headLimit), &read))
-	defer plain.Close()
-	_, model, err = leadingModel(d, plain)
+	err = withZstd(io.TeeReader(io.LimitReader(body, headLimit), &read), func(plain io.Reader) (err error) {
+		_, model, err = leadingModel(d, plain)
+		return err
+	})
 	if err != nil && err != io.EOF {
 		return nil, "", fmt.Errorf("%w: %w", errZstd, err)
 	}
