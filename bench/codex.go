@@ -130,7 +130,7 @@ func translationMeasurement(name string, size int, inFlight int) measurement {
 		if err != nil {
 			return err
 		}
-		b.report.add(compare(name+": CPU per request (left: passed on by shunt)", microseconds, cost, goal{}))
+		b.report.add(compare(name+": CPU per request (left: not translated)", microseconds, cost, goal{}))
 		return nil
 	}}
 }
@@ -156,7 +156,7 @@ func (b *bench) measureKinds(ctx context.Context, name string, kinds [2]kind, in
 			return p.blame(err)
 		}
 		cost[i] = append(cost[i], used/float64(n))
-		b.progress("%s, round %d, %s: %.1f µs of CPU per request", name, round+1, [...]string{"passed on", "translated"}[i], used/float64(n)*1e6)
+		b.progress("%s, round %d, %s: %.1f µs of CPU per request", name, round+1, [...]string{"not translated", "translated"}[i], used/float64(n)*1e6)
 		return nil
 	})
 	return cost, err

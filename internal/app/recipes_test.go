@@ -22,9 +22,13 @@ var recipes = map[string]func(t *testing.T, toml string){
 	"reserve-an-account.toml": reserveAnAccount,
 	"fall-back-to-a-key.toml": fallBackToAKey,
 	"another-vendor.toml":     anotherVendor,
+
+	"codex-pool.toml":            codexPool,
+	"claude-then-chatgpt.toml":   claudeThenChatGPT,
+	"keys-of-other-vendors.toml": keysOfOtherVendors,
 }
 
-var recipeKeys = []string{"ANTHROPIC_API_KEY=paid-key", "MOONSHOT_API_KEY=paid-key-kimi", "IN_HOUSE_KEY=paid-key-house"}
+var recipeKeys = []string{"OPENAI_API_KEY=paid-key-openai", "ANTHROPIC_API_KEY=paid-key", "MOONSHOT_API_KEY=paid-key-kimi", "IN_HOUSE_KEY=paid-key-house"}
 
 // Each recipe loads without a warning, does what its text describes, and is linked from the guide, which shows the first in full.
 func TestRecipes(t *testing.T) {
@@ -32,9 +36,13 @@ func TestRecipes(t *testing.T) {
 	if err != nil || len(files) != len(recipes) {
 		t.Fatalf("%v, %v", files, err)
 	}
-	guide, err := os.ReadFile("../../docs/guide/models-and-chains.md")
-	if err != nil {
-		t.Fatal(err)
+	var guide []byte
+	for _, page := range []string{"models-and-chains.md", "providers.md"} {
+		text, err := os.ReadFile("../../docs/guide/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		guide = append(guide, text...)
 	}
 	for _, file := range files {
 		name := filepath.Base(file)
