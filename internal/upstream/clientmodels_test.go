@@ -1,6 +1,7 @@
 package upstream_test
 
 import (
+	"net/http"
 	"net/url"
 	"testing"
 
@@ -21,6 +22,10 @@ func TestClientModels(t *testing.T) {
 		if last := s.last(); err != nil || string(got) != list || last.target != "/backend-api/codex/models?client_version=0.171.0" ||
 			last.header.Get("Chatgpt-Account-Id") != "id-b" {
 			t.Errorf("%s, %v: sent %+v", got, err, last)
+		}
+		s.script("", respond(200, `{"models":[{"slug":"gpt-5.5","display_name":"GPT"}]}`))
+		if models, err := s.pool.Models(s.Context(), s.dialect(), http.Header{}); err != nil || len(models) != 1 || models[0].ID != "gpt-5.5" {
+			t.Errorf("models %v, %v", models, err)
 		}
 		s.script("", respond(500, ``))
 		if got, err := s.pool.ClientModels(s.Context(), ""); err == nil {

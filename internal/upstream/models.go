@@ -25,10 +25,20 @@ func (p *Pool) Models(ctx context.Context, d dialect.Inbound, client http.Header
 	return models, err
 }
 
+// anyVersion is the version of a program that knows every model.
+const anyVersion = "999.0.0"
+
 func (p *Pool) modelsOf(ctx context.Context, c pool.Candidate, a *account.Account, client http.Header) ([]dialect.Model, error) {
 	token, err := a.Token(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if p.family.ModelList != nil {
+		list, err := p.clientModelsOf(ctx, p.family.ModelList.Query+"="+anyVersion, c, a)
+		if err != nil {
+			return nil, err
+		}
+		return p.family.Dialect.ParseModels(list)
 	}
 	h := headerOf(appendFields(nil, client, Bearer(token), p.appendAccountOf(p.appendItems(nil, client), a)))
 	sent := p.clock.Now()

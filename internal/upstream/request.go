@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"shunt/internal/dialect"
@@ -74,15 +75,19 @@ type Request struct {
 }
 
 // Identify sets and records the session that the request's header names or else, once the body is scanned, the one that the
-// body names (SES-1).
+// body names (SES-1). Sessions of clients with a token of their own are apart (INB-6).
 func (r *Request) Identify() {
 	if r.Session != 0 {
 		return
 	}
-	r.Session = pool.SessionOf(r.Dialect.Session(r.Client.Header))
-	if r.Session == 0 && r.Body != nil {
-		r.Session = pool.SessionOf(r.Scan.SessionID(r.Body.Bytes()))
+	id := r.Dialect.Session(r.Client.Header)
+	if strings.TrimSpace(id) == "" && r.Body != nil {
+		id = r.Scan.SessionID(r.Body.Bytes())
 	}
+	if strings.TrimSpace(id) != "" && r.Record.Client != "" {
+		id = r.Record.Client + "\x1f" + id
+	}
+	r.Session = pool.SessionOf(id)
 	if r.Session != 0 {
 		r.Record.Session, r.Record.SessionHash = r.Session.String(), uint64(r.Session)
 	}
