@@ -60,7 +60,7 @@ func TestParseSkipsByteOrderMark(t *testing.T) {
 // TOK-2, TOK-7c: a step of the wall clock does not change the age of a token that this process obtained.
 func TestExpiryIsMonotonic(t *testing.T) {
 	expires := time.Now().Add(time.Hour)
-	s := &source{keeper: &Keeper{successors: newSuccessors()}, problem: errNotRead}
+	s := &source{disk: newDiskTurn(), keeper: &Keeper{successors: newSuccessors()}, problem: errNotRead}
 	c := credential{Credential: oauth.Credential{Access: secret.New("a"), Refresh: secret.New("r"), Expires: expires}}
 	s.adopt(c)
 	c.Expires = time.UnixMilli(expires.UnixMilli()) // as the file tells it

@@ -196,7 +196,7 @@ func (k *Keeper) sourceAt(p place) *source {
 	defer k.mu.Unlock()
 	s, ok := k.sources[p]
 	if !ok {
-		s = &source{keeper: k, place: p, problem: errNotRead}
+		s = &source{keeper: k, place: p, disk: newDiskTurn(), problem: errNotRead}
 		if p.dir != "" {
 			s.store = k.storeOf(p.dir)
 		}

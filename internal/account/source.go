@@ -25,7 +25,7 @@ type source struct {
 	store store.Store // nil for an environment variable
 
 	// disk is held while the document is read or written, so that updates happen in order.
-	disk sync.Mutex
+	disk diskTurn
 
 	// reporting is held while conditions are reported, so that the last report is about the last state.
 	reporting sync.Mutex

@@ -59,6 +59,7 @@ type Admin struct {
 	sessions sessions
 	attempts *attempts
 	logins   pending
+	devices  devices
 	recent   recent
 	history  history
 	live     live
@@ -69,12 +70,14 @@ func New(o Options) *Admin {
 	a := &Admin{Options: o, keys: keysOf(o.Settings), attempts: newAttempts(o.Clock, o.Log)}
 	a.sessions.clock, a.sessions.ttl = o.Clock, o.Settings.SessionTTL
 	a.logins.clock, a.logins.ttl = o.Clock, o.Settings.PendingTTL
+	a.devices.open()
 	a.mux = a.routes()
 	return a
 }
 
-// Run samples utilization and updates open pages until ctx ends, and then closes their event streams.
+// Run samples utilization and updates open pages until ctx ends. Then it closes their event streams and ends the logins that wait.
 func (a *Admin) Run(ctx context.Context) {
+	defer a.devices.close()
 	a.live.run(ctx, a)
 }
 

@@ -74,7 +74,7 @@ func newSurface(t *testing.T) *surface {
 	token := func(name, value string) []config.Token { return []config.Token{{Name: name, Value: secret.New(value)}} }
 	s.admin = admin.New(admin.Options{
 		Version: "test", Log: log, Health: observe.NewHealth(log, clock.Clock{}), Loopback: true,
-		Families: []admin.Family{{Name: "claude", Title: "Claude", Store: account.OpenStore(s.store, claude.Family.Credentials), OAuth: client, SetupTokens: true, Windows: claude.Family.Windows}},
+		Families: []admin.Family{{Name: "claude", Title: "Claude", Store: account.OpenStore(s.store, claude.Family.Credentials), OAuth: client, Pasted: true, SetupTokens: true, Windows: claude.Family.Windows}},
 		Settings: &config.Admin{
 			Present: true, Header: "x-shunt-admin-token", SessionTTL: time.Hour, PendingTTL: 10 * time.Minute,
 			Tokens: token("ops", adminToken), ReadKeys: token("grafana", readKey), WriteKeys: token("script", writeKey),

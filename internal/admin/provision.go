@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +19,9 @@ type Family struct {
 	Name        string         // in paths
 	Title       string         // for people
 	Store       *account.Store // of its accounts
-	OAuth       *oauth.Client  // nil: people cannot log in with a browser
+	OAuth       *oauth.Client  // of logins
+	Pasted      bool           // people can log in with a code that the provider's page shows them (ADM-5)
+	Devices     bool           // people can log in with a code that they type on the provider's page
 	SetupTokens bool           // whether there are setup tokens
 	Windows     *quota.Table   // of its accounts
 }
@@ -27,9 +30,15 @@ type Family struct {
 func (a *Admin) provisionRoutes(mux *http.ServeMux) {
 	for _, f := range a.Families {
 		path := "/admin/api/accounts/" + f.Name
-		if f.OAuth != nil {
+		if f.Pasted || f.Devices {
 			mux.HandleFunc("POST "+path, a.writes(func(w http.ResponseWriter, r *http.Request) { a.beginLogin(w, r, f) }))
+		}
+		if f.Pasted {
 			mux.HandleFunc("POST "+path+"/{name}/complete", a.writes(func(w http.ResponseWriter, r *http.Request) { a.completeLogin(w, r, f) }))
+		}
+		if f.Devices {
+			mux.HandleFunc("GET "+path+"/{name}/device", a.writes(func(w http.ResponseWriter, r *http.Request) { a.showDevice(w, r, f) }))
+			mux.HandleFunc("DELETE "+path+"/{name}/device", a.writes(func(w http.ResponseWriter, r *http.Request) { a.cancelDevice(w, r, f) }))
 		}
 		mux.HandleFunc("DELETE "+path+"/{name}", a.writes(func(w http.ResponseWriter, r *http.Request) { a.removeAccount(w, r, f) }))
 	}
@@ -106,6 +115,32 @@ func (p *pending) retry(e entry, l *pendingLogin) {
 	}
 }
 
+// The modes of a login.
+const (
+	modeOAuth      = "oauth"
+	modeSetupToken = "setup_token"
+	modeDevice     = "device"
+)
+
+// modes returns the modes of logins that the family offers.
+func (f *Family) modes() (modes []string) {
+	if f.Pasted {
+		modes = append(modes, modeOAuth)
+	}
+	if f.Pasted && f.SetupTokens {
+		modes = append(modes, modeSetupToken)
+	}
+	if f.Devices {
+		modes = append(modes, modeDevice)
+	}
+	return modes
+}
+
+const (
+	tooManyLogins = "too many logins are pending: complete one, or try again later"
+	noLogin       = "no login is pending for this name: start again"
+)
+
 func (a *Admin) beginLogin(w http.ResponseWriter, r *http.Request, f Family) {
 	var wanted struct {
 		Name string `json:"name"`
@@ -114,25 +149,25 @@ func (a *Admin) beginLogin(w http.ResponseWriter, r *http.Request, f Family) {
 	if !readJSON(w, r, &wanted) {
 		return
 	}
-	kind := oauth.Renewable
-	switch {
-	case wanted.Mode == "oauth":
-	case wanted.Mode == "setup_token" && f.SetupTokens:
-		kind = oauth.SetupToken
-	case f.SetupTokens:
-		refuse(w, http.StatusBadRequest, `mode must be "oauth" or "setup_token"`)
-		return
-	default:
-		refuse(w, http.StatusBadRequest, `mode must be "oauth"`)
+	if modes := f.modes(); !slices.Contains(modes, wanted.Mode) {
+		refuse(w, http.StatusBadRequest, `mode must be "`+strings.Join(modes, `" or "`)+`"`)
 		return
 	}
 	if err := account.CheckName(wanted.Name); err != nil {
 		refuse(w, http.StatusBadRequest, "a name may contain only a-z, 0-9 and -")
 		return
 	}
+	if wanted.Mode == modeDevice {
+		a.beginDevice(w, r, f, wanted.Name)
+		return
+	}
+	kind := oauth.Renewable
+	if wanted.Mode == modeSetupToken {
+		kind = oauth.SetupToken
+	}
 	login := f.OAuth.Begin(kind, "")
 	if !a.logins.add(entry{f.Name, wanted.Name}, &pendingLogin{login: login, kind: kind}) {
-		refuse(w, http.StatusTooManyRequests, "too many logins are pending: complete one, or try again later")
+		refuse(w, http.StatusTooManyRequests, tooManyLogins)
 		return
 	}
 	writeJSON(w, struct {
@@ -158,7 +193,7 @@ func (a *Admin) completeLogin(w http.ResponseWriter, r *http.Request, f Family) 
 	l, owned := a.logins.try(e, state)
 	switch {
 	case l == nil:
-		refuse(w, http.StatusNotFound, "no login is pending for this name: start again")
+		refuse(w, http.StatusNotFound, noLogin)
 		return
 	case !owned:
 		refuse(w, http.StatusBadRequest, "this code does not belong to this login: use the page that you opened last, or start again")

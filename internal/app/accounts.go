@@ -33,9 +33,7 @@ func (a *App) openAccounts() error {
 		login := admin.Family{
 			Name: f.Name, Title: f.Title, Store: account.OpenStore(dir, f.Credentials), SetupTokens: vendor.SetupLifetime > 0, Windows: f.Windows,
 		}
-		if vendor.AuthorizeURL != "" {
-			login.OAuth = client
-		}
+		login.OAuth, login.Pasted, login.Devices = client, vendor.ManualRedirect != "", client.HasDeviceFlow()
 		a.logins = append(a.logins, login)
 	}
 	a.keeper = account.NewKeeper(account.Options{

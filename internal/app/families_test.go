@@ -75,7 +75,7 @@ func TestFamilies(t *testing.T) {
 		if u := f.Usage; u != nil && (u.Path == "" || u.Parse == nil) {
 			t.Errorf("%s: usage %+v lacks a field", f.Name, u)
 		}
-		if v := f.Vendor; v.AuthorizeURL != "" && (v.TokenURL == "" || v.ManualRedirect == "" || v.ClientID == "") {
+		if v := f.Vendor; v.AuthorizeURL != "" && (v.TokenURL == "" || v.ManualRedirect == "" && v.Device == nil || v.ClientID == "") {
 			t.Errorf("%s: vendor %+v lacks a field", f.Name, v)
 		}
 		checkFormat(t, f)

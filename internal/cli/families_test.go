@@ -18,7 +18,7 @@ import (
 // acme is a family without setup tokens and without a program whose login can be copied.
 var acme = family.Family{
 	Name: "acme", Title: "Acme", Kind: "anthropic", Auth: "acme_oauth", Hosts: []string{"acme.example"}, Credentials: claude.Family.Credentials,
-	Vendor: oauth.Vendor{AuthorizeURL: "https://acme.example/authorize", TokenURL: "https://acme.example/token"},
+	Vendor: oauth.Vendor{AuthorizeURL: "https://acme.example/authorize", ManualRedirect: "https://acme.example/code", TokenURL: "https://acme.example/token"},
 }
 
 // LOG-1: each family has a subcommand with the modes that it offers. One without any has none.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -33,7 +34,9 @@ func (k *familyLoginCommand) Run(s *System) error {
 	err = (&login{
 		family: k.family, store: store, client: oauth.NewClient(vendor, nil), getenv: s.Getenv, stdout: s.Stdout, stderr: s.Stderr,
 		interactive: terminal.interactive(), prompt: terminal.ask, browse: browser(s),
-		listen: func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") },
+		listen: func() (net.Listener, error) {
+			return net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(vendor.CallbackPort)))
+		},
 	}).run(ctx, k)
 	if errors.Is(err, context.Canceled) {
 		return errors.New("interrupted; nothing was stored")
@@ -132,7 +135,11 @@ func (l *login) chooseMode(ctx context.Context, name string, modes []loginMode) 
 
 // copy stores a copy of the login of the provider's own program (LOG-5).
 func (l *login) copy(ctx context.Context, name string) error {
-	const own = "--mode oauth, which gives shunt a login of its own"
+	mode := modeOAuth
+	if l.family.Vendor.Device != nil {
+		mode = modeDevice
+	}
+	own := "--mode " + mode + ", which gives shunt a login of its own"
 	program := l.family.Program
 	from, err := program.FindOrigin(l.getenv)
 	if err == nil {
@@ -153,7 +160,11 @@ func (l *login) logIn(ctx context.Context, name, mode string, manual bool) error
 	if mode == modeSetupToken {
 		kind = oauth.SetupToken
 	}
-	got, err := l.authorize(ctx, kind, manual)
+	authorize := func() (granted, error) { return l.authorize(ctx, kind, manual) }
+	if mode == modeDevice {
+		authorize = func() (granted, error) { return l.authorizeDevice(ctx) }
+	}
+	got, err := authorize()
 	if err != nil {
 		return err
 	}

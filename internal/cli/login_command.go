@@ -60,6 +60,8 @@ func (k *familyLoginCommand) Validate() error {
 		return fmt.Errorf("%s has no setup tokens", k.family.Title)
 	case k.Manual && !slices.Contains(offered, modeOAuth):
 		return fmt.Errorf("%s has no login in the browser", k.family.Title)
+	case k.Manual && k.family.Vendor.ManualRedirect == "":
+		return fmt.Errorf("%s shows no code to paste: use --mode %s, which works with a browser on any machine", k.family.Title, modeDevice)
 	}
 	return account.CheckName(k.Name)
 }
@@ -67,6 +69,7 @@ func (k *familyLoginCommand) Validate() error {
 // The values of --mode.
 const (
 	modeOAuth      = "oauth"
+	modeDevice     = "device"
 	modeImport     = "import"
 	modeSetupToken = "setup-token"
 )
@@ -79,6 +82,9 @@ func modesOf(f *family.Family) (modes []loginMode) {
 	browser := f.Vendor.AuthorizeURL != ""
 	if browser {
 		modes = append(modes, loginMode{modeOAuth, "log in in the browser"})
+	}
+	if f.Vendor.Device != nil {
+		modes = append(modes, loginMode{modeDevice, "type a code on a page of " + f.Title + "'s, in a browser on any machine"})
 	}
 	if f.Program != nil {
 		modes = append(modes, loginMode{modeImport, "copy the login that " + f.Program.Name + " has on this machine"})
@@ -101,6 +107,9 @@ func commandHelp(f *family.Family) string {
 	var ways []string
 	if f.Vendor.AuthorizeURL != "" {
 		ways = append(ways, "log in to "+f.Title+" in the browser")
+	}
+	if f.Vendor.Device != nil {
+		ways = append(ways, "log in to "+f.Title+" with a code that you type on its page")
 	}
 	if f.Program != nil {
 		ways = append(ways, "copy a login of "+f.Program.Name)

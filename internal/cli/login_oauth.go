@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"syscall"
 	"time"
 
 	"shunt/internal/oauth"
@@ -26,6 +27,9 @@ func (l *login) authorize(ctx context.Context, kind oauth.Kind, manual bool) (gr
 	if !errors.As(err, &unreachable) {
 		return got, err
 	}
+	if l.family.Vendor.ManualRedirect == "" {
+		return granted{}, fmt.Errorf("the login in the browser failed: %w; use --mode %s, which needs no port of this machine", err, modeDevice)
+	}
 	fmt.Fprintf(l.stderr, "\nThe login in the browser failed: %v.\nPaste the code by hand instead.\n", err)
 	return l.authorizeByHand(ctx, kind, false)
 }
@@ -40,12 +44,15 @@ func (e *callbackError) Unwrap() error { return e.cause }
 func (l *login) authorizeHere(ctx context.Context) (granted, error) {
 	listener, err := l.listen()
 	if err != nil {
+		if port := l.family.Vendor.CallbackPort; port != 0 && errors.Is(err, syscall.EADDRINUSE) {
+			err = fmt.Errorf("port %d is in use, perhaps by another login, and %s accepts no other", port, l.family.Title)
+		}
 		return granted{}, &callbackError{fmt.Errorf("could not open a port for the browser: %w", err)}
 	}
-	callback := oauth.NewCallback(listener)
+	callback := oauth.NewCallback(listener, l.family.Vendor.CallbackPath)
 	attempt := l.client.Begin(oauth.Renewable, callback.Redirect())
 	fmt.Fprintf(l.stderr, "\nAllow the login in the browser that opens. If none opens, open this address on this machine:\n\n  %s\n\n"+
-		"To use a browser on another machine, press Ctrl-C and use --manual.\n", attempt.AuthorizeURL())
+		"To use a browser on another machine, press Ctrl-C and use %s.\n", attempt.AuthorizeURL(), l.elsewhere())
 	waiting, end := context.WithCancelCause(ctx)
 	var opening sync.WaitGroup
 	opening.Go(func() {
@@ -65,6 +72,14 @@ func (l *login) authorizeHere(ctx context.Context) (granted, error) {
 		return granted{}, &callbackError{err}
 	}
 	return exchange(ctx, attempt, code, state)
+}
+
+// elsewhere returns the flags for a login with a browser on another machine.
+func (l *login) elsewhere() string {
+	if l.family.Vendor.ManualRedirect == "" {
+		return "--mode " + modeDevice
+	}
+	return "--manual"
 }
 
 // authorizeByHand has a person paste the code (LOG-3, LOG-4). If open is set, it also opens a browser.

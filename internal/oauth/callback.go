@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -14,24 +15,24 @@ import (
 // CallbackTimeout is how long a person has to allow a login in the browser (LOG-2).
 const CallbackTimeout = 5 * time.Minute
 
-const callbackPath = "/callback"
+const defaultCallbackPath = "/callback"
 
 var errTimeout = fmt.Errorf("the browser did not respond within %.0f minutes", CallbackTimeout.Minutes())
 
 // Callback waits on a listener for the browser to bring the code of one login (LOG-2).
 type Callback struct {
 	listener net.Listener
-	redirect string
+	path     string
 }
 
 // NewCallback returns a callback that listens on l and owns it. The browser runs on this machine, so l should listen on
-// 127.0.0.1.
-func NewCallback(l net.Listener) *Callback {
-	return &Callback{l, "http://" + l.Addr().String() + callbackPath}
+// 127.0.0.1. An empty path is /callback; see [Vendor.CallbackPath].
+func NewCallback(l net.Listener, path string) *Callback {
+	return &Callback{l, cmp.Or(path, defaultCallbackPath)}
 }
 
 // Redirect returns the redirect URI to begin the login with.
-func (c *Callback) Redirect() string { return c.redirect }
+func (c *Callback) Redirect() string { return "http://" + c.listener.Addr().String() + c.path }
 
 // Wait waits for the code of the login, at most [CallbackTimeout]. A request that does not belong to the login gets status
 // 400 and does not end the wait. The error is an [ErrDenied] if the person denied the login. When Wait returns, the
@@ -42,7 +43,7 @@ func (c *Callback) Wait(ctx context.Context, l *Login) (code, state string, err 
 	var conns sync.WaitGroup
 	results := make(chan result, 1)
 	server := &http.Server{
-		Handler:           callbackHandler(l, results),
+		Handler:           callbackHandler(l, c.path, results),
 		ReadHeaderTimeout: 10 * time.Second,
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			switch state {
@@ -76,9 +77,9 @@ type result struct {
 	err         error
 }
 
-func callbackHandler(l *Login, results chan<- result) http.Handler {
+func callbackHandler(l *Login, path string, results chan<- result) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+callbackPath, func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 		got, ok := parseCallback(l, r.URL.Query())
 		switch {
 		case r.Method == http.MethodHead || !ok:

@@ -27,7 +27,7 @@ type waiting struct {
 }
 
 func (w *world) wait(ctx context.Context) *waiting {
-	callback := oauth.NewCallback(w.callback)
+	callback := oauth.NewCallback(w.callback, "")
 	v := &waiting{world: w, login: w.client.Begin(oauth.Renewable, callback.Redirect()), done: make(chan struct{})}
 	go func() {
 		v.code, v.state, v.err = callback.Wait(ctx, v.login)
@@ -186,7 +186,7 @@ func TestCallbackSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	callback := oauth.NewCallback(l)
+	callback := oauth.NewCallback(l, "")
 	login := oauth.NewClient(claude.Family.Vendor, nil).Begin(oauth.Renewable, callback.Redirect())
 	if want := "http://" + l.Addr().String() + "/callback"; callback.Redirect() != want {
 		t.Errorf("redirect %s, want %s", callback.Redirect(), want)

@@ -47,6 +47,7 @@ type Login struct {
 	redirect string
 	state    secret.String // proves that a code belongs to this login
 	verifier secret.String // proves to the token endpoint that this login requested the code (PKCE)
+	device   string        // that it is bound to; empty: none
 }
 
 // Begin starts a login. The code goes to the redirect URI of a [Callback] or, if redirect is empty, to the vendor's page
@@ -104,13 +105,20 @@ func (l *Login) Exchange(ctx context.Context, code, state string) (Grant, error)
 	if !l.Owns(state) {
 		return Grant{}, ErrState
 	}
+	return l.exchange(ctx, code)
+}
+
+// exchange trades the code for tokens.
+func (l *Login) exchange(ctx context.Context, code string) (Grant, error) {
 	request := map[string]any{
 		"grant_type":    "authorization_code",
 		"code":          code,
 		"redirect_uri":  l.redirect,
 		"client_id":     l.client.vendor.ClientID,
 		"code_verifier": l.verifier.Reveal(),
-		"state":         state,
+	}
+	if !l.state.IsZero() {
+		request["state"] = l.state.Reveal()
 	}
 	assumed := defaultLifetime
 	if l.kind == SetupToken {
@@ -118,7 +126,7 @@ func (l *Login) Exchange(ctx context.Context, code, state string) (Grant, error)
 		request["expires_in"] = int64(lifetime / time.Second)
 		assumed = lifetime
 	}
-	grant, err := l.client.send(ctx, request, assumed)
+	grant, err := l.client.sendFor(ctx, Credential{DeviceID: l.device}, request, assumed)
 	switch {
 	case errors.Is(err, ErrInvalidGrant):
 		return Grant{}, fmt.Errorf("%w: %w", errCodeRejected, err)

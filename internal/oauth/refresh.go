@@ -162,57 +162,62 @@ func NewDeviceID() string {
 	return hex.EncodeToString(id[:])
 }
 
-// send sends a request to the token endpoint for a new login. Assumed is the access token's lifetime if the response does not
-// say.
-func (c *Client) send(ctx context.Context, request map[string]any, assumed time.Duration) (Grant, error) {
-	return c.sendFor(ctx, Credential{}, request, assumed)
-}
-
 // sendFor sends a request to the token endpoint for a login.
 func (c *Client) sendFor(ctx context.Context, login Credential, request map[string]any, assumed time.Duration) (Grant, error) {
+	status, content, err := c.exchange(ctx, c.vendor.TokenURL, login.DeviceID, request)
+	if err != nil {
+		return Grant{}, err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(content, &fields); err != nil && status/100 == 2 {
+		return Grant{}, errors.New("the response of the token endpoint is not a JSON object") // the cause would quote the response
+	}
+	return c.grantIn(login, status, fields, assumed)
+}
+
+// exchange sends a request to an endpoint of the vendor's, and returns the response.
+func (c *Client) exchange(ctx context.Context, url, deviceID string, request map[string]any) (status int, content []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	body, mediaType, err := c.vendor.Encode(request)
 	if err != nil {
-		return Grant{}, err
+		return 0, nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.vendor.TokenURL, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
-		return Grant{}, err
+		return 0, nil, err
 	}
 	req.GetBody = nil // no silent resend
 	req.Header.Set("Content-Type", mediaType)
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "shunt")
 	if c.vendor.Header != nil {
-		maps.Copy(req.Header, c.vendor.Header(login.DeviceID))
+		maps.Copy(req.Header, c.vendor.Header(deviceID))
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return Grant{}, err
+		return 0, nil, err
 	}
 	defer resp.Body.Close()
-	content, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse+1))
+	content, err = io.ReadAll(io.LimitReader(resp.Body, maxResponse+1))
 	if err != nil {
-		return Grant{}, fmt.Errorf("read the response of the token endpoint: %w", err)
+		return 0, nil, fmt.Errorf("read the response of the token endpoint: %w", err)
 	}
 	if len(content) > maxResponse {
-		return Grant{}, fmt.Errorf("the response of the token endpoint has more than %d bytes", maxResponse)
+		return 0, nil, fmt.Errorf("the response of the token endpoint has more than %d bytes", maxResponse)
 	}
-	return c.parseResponse(login, resp.StatusCode, content, assumed)
+	return resp.StatusCode, content, nil
 }
 
-// parseResponse reads each field by itself, so that a lifetime in an unexpected form does not lose the tokens.
-func (c *Client) parseResponse(login Credential, status int, content []byte, assumed time.Duration) (Grant, error) {
-	var fields map[string]json.RawMessage
-	decodeErr := json.Unmarshal(content, &fields)
+// grantIn reads each field by itself, so that a lifetime in an unexpected form does not lose the tokens.
+func (c *Client) grantIn(login Credential, status int, fields map[string]json.RawMessage, assumed time.Duration) (Grant, error) {
 	access, refresh, id := text(fields["access_token"]), text(fields["refresh_token"]), text(fields["id_token"])
 	if access == "" && c.vendor.PartialRefresh && refresh+id != "" {
 		access = login.Access.Reveal()
 	}
 	if status/100 != 2 || access == "" {
 		if status/100 == 2 && fields["error"] == nil {
-			return Grant{}, noGrant(decodeErr)
+			return Grant{}, errors.New("the response of the token endpoint has no access_token")
 		}
 		return Grant{}, &StatusError{Status: status, Code: plainWord(c.vendor.ErrorCode(fields))}
 	}
@@ -226,13 +231,6 @@ func (c *Client) parseResponse(login Credential, status int, content []byte, ass
 		grant.Lifetime = lifetime(fields["expires_in"], assumed)
 	}
 	return grant, nil
-}
-
-func noGrant(decodeErr error) error {
-	if decodeErr != nil {
-		return errors.New("the response of the token endpoint is not a JSON object") // the cause would quote the response
-	}
-	return errors.New("the response of the token endpoint has no access_token")
 }
 
 // text returns a JSON string without the white space around it; empty for anything else.

@@ -38,6 +38,14 @@ type Vendor struct {
 	// those of a refresh (TOK-3) or, with the grant type "authorization_code", of an exchange (LOG-3, LOG-4). Nil: [JSON].
 	Encode func(fields map[string]any) (body []byte, mediaType string, err error)
 
+	// Device is the login by device code. Nil: the vendor has none.
+	Device *DeviceFlow
+
+	// CallbackPort is the port of this machine to which the browser takes the code, and CallbackPath the path there, if the vendor
+	// accepts no other (GPT-9). 0: any port.
+	CallbackPort int
+	CallbackPath string // optional: /callback
+
 	// OriginEnv is the environment variable with an origin on a loopback host that replaces that of every URL, but not its path
 	// (KIMI-1, GPT-9). TokenURLEnv and AuthorizeURLEnv take precedence. Optional: none.
 	OriginEnv string
@@ -115,6 +123,13 @@ func (v Vendor) Overridden(getenv func(string) string) (vendor Vendor, warnings 
 	if override := getenv(v.OriginEnv); override != "" {
 		if u, ok := parseHTTP(override); ok && hosts.IsLoopback(u.Hostname()) {
 			v.TokenURL, v.AuthorizeURL = withOrigin(v.TokenURL, u), withOrigin(v.AuthorizeURL, u)
+			if v.Device != nil {
+				device := *v.Device
+				for _, address := range []*string{&device.CodeURL, &device.PollURL, &device.Page, &device.Redirect} {
+					*address = withOrigin(*address, u)
+				}
+				v.Device = &device
+			}
 		} else {
 			warnings = append(warnings, fmt.Sprintf("%s is ignored: it is not an http or https URL of a loopback host", v.OriginEnv))
 		}

@@ -157,11 +157,13 @@ function described(c) {
 	].filter(Boolean).join(" ");
 }
 
-// Adding an account: enter a name, approve the login on the provider's page, paste the code.
+// Adding an account: enter a name, approve the login on the provider's page, and paste the code that it shows or type the one that
+// shunt shows.
 let adding = ""; // the path of its entry in the account store
 $("add").addEventListener("click", () => {
 	$("adding-name").hidden = false;
 	$("adding-code").hidden = true;
+	$("adding-device").hidden = true;
 	$("adding-problem").textContent = "";
 	$("adding-name").reset();
 	$("adding-code").reset();
@@ -171,6 +173,10 @@ submitted("adding-name", async (form) => {
 	const { family } = $("adding-name").elements.mode.selectedOptions[0].dataset;
 	const login = await send("POST", `accounts/${family}`, { name: form.get("name"), mode: form.get("mode") });
 	adding = entryPath(family, login.name);
+	if (login.user_code) {
+		await enterCode(login);
+		return;
+	}
 	$("adding-link").href = login.authorize_url;
 	$("adding-name").hidden = true;
 	$("adding-code").hidden = false;
@@ -180,6 +186,34 @@ submitted("adding-code", async (form) => {
 	await send("POST", adding + "/complete", { code: form.get("code") });
 	$("adding").close();
 });
+
+// enterCode shows a code until the person has entered it on the provider's page, or the dialog is closed.
+async function enterCode(login) {
+	const path = adding + "/device";
+	$("device-link").href = login.page;
+	$("device-code").textContent = login.user_code;
+	$("adding-name").hidden = true;
+	$("adding-device").hidden = false;
+	$("device-link").focus();
+	for (;;) {
+		const left = Math.max(0, Math.round(login.expires - Date.now() / 1000));
+		$("device-left").textContent = `Waiting: ${inWords(left) || "0s"} left.`;
+		await new Promise((resume) => setTimeout(resume, 1500));
+		if (!$("adding").open) {
+			await send("DELETE", path).catch(() => {});
+			return;
+		}
+		const state = await send("GET", path);
+		if (state.status === "failed") {
+			$("adding-device").hidden = true;
+			throw new Error(state.problem);
+		}
+		if (state.status === "stored") {
+			$("adding").close();
+			return;
+		}
+	}
+}
 
 function submitted(id, act) {
 	$(id).addEventListener("submit", async (event) => {

@@ -3,22 +3,39 @@ package chatgpt
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/pelletier/go-toml/v2"
 
 	"shunt/internal/family"
 	"shunt/internal/oauth"
 	"shunt/internal/userfile"
 )
 
-// vendor is the authorization server for ChatGPT accounts (GPT-3).
+// vendor is the authorization server for ChatGPT accounts (GPT-3, GPT-9).
 var vendor = oauth.Vendor{
-	TokenURL:            "https://auth.openai.com/oauth/token",
-	TokenURLEnv:         "SHUNT_CODEX_TOKEN_URL",
-	OriginEnv:           "SHUNT_CODEX_AUTH_URL",
-	ClientID:            "app_EMoamEEZ73f0CkXaXp7hrann",
+	TokenURL:       "https://auth.openai.com/oauth/token",
+	TokenURLEnv:    "SHUNT_CODEX_TOKEN_URL",
+	OriginEnv:      "SHUNT_CODEX_AUTH_URL",
+	ClientID:       "app_EMoamEEZ73f0CkXaXp7hrann",
+	AuthorizeURL:   "https://auth.openai.com/oauth/authorize",
+	AuthorizeQuery: map[string]string{"id_token_add_organizations": "true", "codex_cli_simplified_flow": "true"},
+	Scope:          "openid profile email offline_access api.connectors.read api.connectors.invoke",
+	CallbackPort:   1455,
+	CallbackPath:   "/auth/callback",
+	Device: &oauth.DeviceFlow{
+		CodeURL:  "https://auth.openai.com/api/accounts/deviceauth/usercode",
+		PollURL:  "https://auth.openai.com/api/accounts/deviceauth/token",
+		Page:     "https://auth.openai.com/codex/device",
+		Secret:   "device_auth_id",
+		Redirect: "https://auth.openai.com/deviceauth/callback",
+		Pending:  []int{http.StatusForbidden, http.StatusNotFound},
+	},
 	RefreshWithoutScope: true,
 	PartialRefresh:      true,
 	Encode:              encode,
@@ -28,12 +45,12 @@ var vendor = oauth.Vendor{
 	Owner:               ownerIn,
 }
 
-// encode writes a refresh as JSON (GPT-3) and the exchange of a code as a form (GPT-9).
+// encode writes the exchange of a code as a form (GPT-9), and everything else as JSON (GPT-3).
 func encode(fields map[string]any) (body []byte, mediaType string, err error) {
-	if fields["grant_type"] == "refresh_token" {
-		return oauth.JSON(fields)
+	if fields["grant_type"] == "authorization_code" {
+		return oauth.Form(fields)
 	}
-	return oauth.Form(fields)
+	return oauth.JSON(fields)
 }
 
 // errorCode returns the code of an error, which has been seen in three places (GPT-3).
@@ -54,12 +71,27 @@ func ownerIn(response map[string]json.RawMessage) oauth.Owner {
 	return ownerOf("", claimsOf(textOf(response["access_token"])), claimsOf(textOf(response["id_token"])))
 }
 
+var errKeyring = errors.New("Codex keeps its login in the system's keyring, which shunt does not read (cli_auth_credentials_store in its config.toml)")
+
+// usesKeyring reports whether Codex may keep its login in the system's keyring.
+func usesKeyring(dir string) bool {
+	text, err := os.ReadFile(filepath.Join(dir, "config.toml"))
+	var config struct {
+		Store string `toml:"cli_auth_credentials_store"`
+	}
+	return err == nil && toml.Unmarshal(text, &config) == nil && (config.Store == "keyring" || config.Store == "auto")
+}
+
 // findOrigin returns the login of Codex in $CODEX_HOME or in the home directory (GPT-9). The file names its own account.
 func findOrigin(getenv func(string) string) (family.Origin, error) {
 	home, err := userfile.Home(getenv)
 	if err != nil && getenv("CODEX_HOME") == "" {
 		return family.Origin{}, err
 	}
-	path := filepath.Join(cmp.Or(getenv("CODEX_HOME"), filepath.Join(home, ".codex")), "auth.json")
+	dir := cmp.Or(getenv("CODEX_HOME"), filepath.Join(home, ".codex"))
+	path := filepath.Join(dir, "auth.json")
+	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) && usesKeyring(dir) {
+		return family.Origin{}, errKeyring
+	}
 	return family.Origin{Credentials: path, Profile: path, Owner: func() (oauth.Owner, error) { return oauth.Owner{}, nil }}, nil
 }

@@ -34,6 +34,7 @@ var vendor = oauth.Vendor{
 	ClientID:  "17e5f671-d194-4dfb-9706-5516cb48c098",
 	Encode:    oauth.Form,
 	Header:    header,
+	Device:    &oauth.DeviceFlow{CodeURL: "https://auth.kimi.com/api/oauth/device_authorization"},
 }
 
 // header is what requests to the authorization server say about the client.
