@@ -45,6 +45,12 @@ func startGateway(t *testing.T, p *provider, accounts store, lines string, env .
 // startConfigured is like startGateway, with all tables of the configuration except [server] and [log].
 func startConfigured(t *testing.T, p *provider, accounts store, tables string, env ...string) *gateway {
 	t.Helper()
+	return startServer(t, p, accounts, "", tables, env...)
+}
+
+// startServer is like startConfigured, with lines in [server].
+func startServer(t *testing.T, p *provider, accounts store, lines, tables string, env ...string) *gateway {
+	t.Helper()
 	home := t.TempDir()
 	address := freeAddress(t)
 	g := &gateway{
@@ -53,7 +59,7 @@ func startConfigured(t *testing.T, p *provider, accounts store, tables string, e
 		exited:   make(chan struct{}),
 	}
 	config := filepath.Join(home, "shunt.toml")
-	writeFile(t, config, fmt.Appendf(nil, "[server]\nbind = %q\n\n[log]\nrequests = \"requests.jsonl\"\n\n%s", address, tables))
+	writeFile(t, config, fmt.Appendf(nil, "[server]\nbind = %q\n%s\n[log]\nrequests = \"requests.jsonl\"\n\n%s", address, lines, tables))
 
 	g.cmd = exec.Command(shuntPath, "run", "--config", config)
 	g.cmd.Dir, g.cmd.Stderr = home, &g.log

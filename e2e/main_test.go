@@ -13,6 +13,7 @@ import (
 var (
 	shuntPath  string
 	claudePath string
+	codexPath  string
 )
 
 func TestMain(m *testing.M) {
@@ -26,7 +27,10 @@ func run(m *testing.M) int {
 		shuntPath, err = build(dir)
 	}
 	if err == nil {
-		claudePath, err = findClaude()
+		claudePath, err = findClient("@anthropic-ai/claude-code-"+platform(), "claude")
+	}
+	if err == nil {
+		codexPath, err = findClient("@openai/codex-"+platform(), "vendor/*/bin/codex")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
@@ -47,17 +51,20 @@ func build(dir string) (string, error) {
 	return path, nil
 }
 
-func findClaude() (string, error) {
+// platform returns what the clients' packages call this machine.
+func platform() string {
 	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
 	if arch == "" {
 		arch = runtime.GOARCH
 	}
-	path, err := filepath.Abs(filepath.Join("clients", "node_modules", "@anthropic-ai", "claude-code-"+runtime.GOOS+"-"+arch, "claude"))
-	if err != nil {
-		return "", err
+	return runtime.GOOS + "-" + arch
+}
+
+// findClient returns the program of an installed package.
+func findClient(module, program string) (string, error) {
+	found, err := filepath.Glob(filepath.Join("clients", "node_modules", module, filepath.FromSlash(program)))
+	if err != nil || len(found) == 0 {
+		return "", fmt.Errorf("run scripts/test-tools to install the clients: %s is missing (%v)", module, err)
 	}
-	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("run scripts/test-tools to install the clients: %w", err)
-	}
-	return path, nil
+	return filepath.Abs(found[0])
 }
