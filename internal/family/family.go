@@ -42,6 +42,8 @@ type Family struct {
 	Dialect dialect.Outbound
 	// Path is where requests in that dialect go, below the base URL. Optional: where the client sent them (WIRE-4).
 	Path string
+	// StreamOnly is set if the provider serves streams only: a client that wants one document gets it assembled (DIA-3).
+	StreamOnly bool
 	// Accepts is what the provider accepts of its dialect (FAM-3).
 	Accepts dialect.Accepts
 	// Translated are lines that a translated request has in its header besides those of its dialect (FAM-5). Optional: none.

@@ -19,7 +19,8 @@ func TestSessionsOfClients(t *testing.T) {
 		r.Identify()
 		return r.Session
 	}
-	if session("ann") == session("ben") || session("ann") != session("ann") || session("") != pool.SessionOf("s") {
-		t.Errorf("%v %v %v", session("ann"), session("ben"), session(""))
+	ann := session("ann")
+	if ann == session("ben") || ann != session("ann") || session("") != pool.SessionOf("s") {
+		t.Errorf("%v %v %v", ann, session("ben"), session(""))
 	}
 }

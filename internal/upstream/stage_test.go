@@ -58,6 +58,7 @@ func inStage(t *testing.T, test func(s *stage)) {
 	t.Helper()
 	simtest.Run(t, sim.Config{}, func(base *simtest.World) {
 		s := &stage{World: base, family: chatgpt.Family, requests: upstream.RequestOptions{Agent: "shunt/v1", Accepts: chatgpt.Family.Accepts}, replies: map[string][]http.HandlerFunc{}}
+		s.family.StreamOnly = false // most tests are shorter with documents
 		s.family.Credentials = family.CredentialsFile{Access: "access", Refresh: "refresh", Account: "account"}
 		s.routes = func(w http.ResponseWriter, r *http.Request) {
 			_, _ = w.Write(chatgpt.Family.Fixed[0].Respond(nil, r.Header))

@@ -14,7 +14,8 @@ import (
 	"shunt/internal/identity"
 )
 
-// translation is a client's request in the dialect of an upstream, which the client does not speak (DIA-1).
+// translation is a client's request in the dialect of an upstream, which the client does not speak (DIA-1), or in which it wants a
+// document where the upstream sends streams only (DIA-3).
 type translation struct {
 	family  *family.Family
 	turn    *dialect.Turn
@@ -25,7 +26,7 @@ type translation struct {
 
 // translation returns the translation of the request for a family, or nil if its bytes pass. The caller releases it.
 func (r *Request) translation(f *family.Family, accepts dialect.Accepts, model string) (*translation, *Failure) {
-	if r.Dialect.Name() == f.Dialect.Name() {
+	if r.Dialect.Name() == f.Dialect.Name() && (r.Scan.Stream || !f.StreamOnly) {
 		return nil, nil
 	}
 	if r.turn == nil {

@@ -101,6 +101,22 @@ func TestTranslatedStream(t *testing.T) {
 	})
 }
 
+// DIA-3, GPT-5: a client of the upstream's own dialect that wants one document gets it assembled from the only form that there is.
+func TestDocumentOfStreamOnlyUpstream(t *testing.T) {
+	inStage(t, func(s *stage) {
+		s.family.StreamOnly = true
+		s.configure()
+		s.script("", spoken)
+		w, failure, _ := s.request("s")
+		if failure != nil || !strings.Contains(w.Body.String(), `"text":"hello"`) || w.Header().Get("Content-Type") != "application/json" {
+			t.Errorf("%+v %s", failure, w.Body)
+		}
+		if got := s.last(); !strings.Contains(got.body, `"stream":true`) {
+			t.Errorf("%s", got.body)
+		}
+	})
+}
+
 // GPT-10: in the upstream's own dialect the body passes, to the upstream's own path.
 func TestNativePath(t *testing.T) {
 	inStage(t, func(s *stage) {

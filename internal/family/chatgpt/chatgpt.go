@@ -22,6 +22,7 @@ var Family = family.Family{
 
 	Dialect:        responses.Dialect{},
 	Path:           "/codex/responses",
+	StreamOnly:     true,
 	Accepts:        dialect.Accepts{Efforts: []string{"low", "medium", "high", "xhigh"}, OmitMaxTokens: true, WebSearch: true}, // GPT-5
 	Translated:     []dialect.Field{{Name: "Originator", Value: "shunt"}},                                                      // FAM-5
 	SessionHeaders: []string{"Session-Id", "Thread-Id"},

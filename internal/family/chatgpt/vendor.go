@@ -71,7 +71,7 @@ func ownerIn(response map[string]json.RawMessage) oauth.Owner {
 	return ownerOf("", claimsOf(textOf(response["access_token"])), claimsOf(textOf(response["id_token"])))
 }
 
-var errKeyring = errors.New("Codex keeps its login in the system's keyring, which shunt does not read (cli_auth_credentials_store in its config.toml)")
+var errKeyring = errors.New("the login of Codex is in the system's keyring, which shunt does not read (cli_auth_credentials_store in its config.toml)")
 
 // usesKeyring reports whether Codex may keep its login in the system's keyring.
 func usesKeyring(dir string) bool {
