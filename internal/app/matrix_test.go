@@ -169,6 +169,31 @@ func (c scenario) at(upstream, client string, stream bool) scenario {
 	return c
 }
 
+// A model that no upstream has is a 404 in the client's dialect, which lists the models that the configuration names.
+func TestUnknownModel(t *testing.T) {
+	const toml = "[server]\ndefault_provider = \"up\"\n[server.openai_endpoint]\nprovider = \"up\"\n" +
+		"[providers.up]\nkind = \"anthropic\"\nauth = \"api_key\"\napi_key_env = \"TEST_KEY\"\napi_key_header = \"x_api_key\"\nbase_url = \"" + simtest.ProviderURL + "\"\n" +
+		"[[models]]\nid = \"house\"\n[model_map.up]\n\"claude-opus\" = \"claude-opus-4-5\"\n"
+	inWorld(t, sim.Config{Accounts: simtest.WithKey(0), Models: []string{"claude-opus-4-5"}}, toml, func(w *world) {
+		for i := range speakers {
+			client := &speakers[i]
+			if client.Inbound.Name() == "messages" {
+				continue // it gets the upstream's own words
+			}
+			r, err := http.NewRequestWithContext(w.Context(), http.MethodPost, simtest.GatewayURL+client.path, strings.NewReader(client.body("nobody-has-it", false, false)))
+			w.Must(err)
+			response, err := w.Client.Do(r)
+			w.Must(err)
+			body, _ := io.ReadAll(response.Body)
+			response.Body.Close()
+			e, ok := client.ParseError(body)
+			if response.StatusCode != http.StatusNotFound || !ok || !strings.Contains(e.Message, "house, claude-opus") {
+				w.Errorf("%s: %d %s", client.Inbound.Name(), response.StatusCode, body)
+			}
+		}
+	}, keyNotInStore)
+}
+
 // check sends the request of a scenario, and compares what the client gets.
 func check(w *world, client *speaker, stream bool, c scenario) {
 	w.Helper()

@@ -103,7 +103,20 @@ func (g *Gateway) serve(w http.ResponseWriter, s *snapshot, r *upstream.Request,
 	for i, t := range targets {
 		links[i] = upstream.Link{Name: t.Upstream, Upstream: s.Upstreams[t.Upstream], Model: t.Model}
 	}
-	return upstream.ServeChain(w, r, links)
+	outcome := upstream.ServeChain(w, r, links)
+	if f := outcome.Failure; f != nil && f.Status == http.StatusNotFound {
+		f.Message += s.knownModels()
+	}
+	return outcome
+}
+
+// knownModels returns the models that the configuration names, as the end of an error about one that no upstream has.
+func (s *snapshot) knownModels() string {
+	names := s.Config.ModelNames()
+	if len(names) == 0 {
+		return ""
+	}
+	return " (this gateway's configuration names " + strings.Join(names, ", ") + ")"
 }
 
 func formatSeconds(d time.Duration) string {
