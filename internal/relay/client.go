@@ -162,8 +162,9 @@ func (c *Client) write(p []byte, commit func(http.Header)) error {
 	return c.err
 }
 
-// lend leaves the writer to a relay, and reports whether the client has its head.
-func (c *Client) lend() (begun bool) {
+// Hold leaves the writer to the caller, and reports whether the client has its head. From now on it gets neither that nor a ping by
+// itself.
+func (c *Client) Hold() (begun bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lent = true

@@ -102,7 +102,7 @@ func Relay(w http.ResponseWriter, r Response, o Options) Result {
 	}
 	out := &output{w: w, flush: http.NewResponseController(w), response: r, commit: o.Commit}
 	if o.Client != nil {
-		out.begun = o.Client.lend()
+		out.begun = o.Client.Hold()
 		if out.begun && (r.Status != http.StatusOK || !IsEventStream(r.Header) || !IsPlain(r.Header)) {
 			o.Client.takeBack()
 			return Result{Refusal: &dialect.Error{Kind: dialect.ServerError, Message: "the upstream responded with something other than a stream of events"}}

@@ -213,3 +213,20 @@ func TestRelayToBegunClient(t *testing.T) {
 		}
 	})
 }
+
+// FAM-8: once the end of a request is decided, a client that does not have its head does not get it by itself.
+func TestHeldClientDoesNotBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newTimed()
+		client := newClient(w)
+		defer client.Close()
+		client.BeginAfter(20 * time.Second)
+		if client.Hold() {
+			t.Error("the client has its head")
+		}
+		time.Sleep(time.Minute)
+		if client.Begun() || w.Flushed {
+			t.Error("the client gets its head")
+		}
+	})
+}

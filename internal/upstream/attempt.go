@@ -106,7 +106,9 @@ func (x *exchange) sendOnce(a *attempt) reply {
 	}
 	a.sent = x.clock.Now()
 	x.r.noteSent(a.Name)
-	x.r.maySend(x.translation != nil)
+	if x.translation != nil || x.r.Times.CommitNative {
+		x.r.mayBegin()
+	}
 	response, err := to.send(x.r, c)
 	x.r.noteResponse(response, err)
 	switch {

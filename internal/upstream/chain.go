@@ -172,7 +172,7 @@ func (r *Request) relay(w http.ResponseWriter, h *held) Outcome {
 	if r.gone() {
 		return Outcome{}
 	}
-	if h.foreign || r.hasBegun() {
+	if r.holds() || h.foreign {
 		h.commit(w.Header())
 		return Outcome{Failure: h.asFailure(time.Now())}
 	}

@@ -11,10 +11,9 @@ import (
 // hasBegun reports whether the client has the head of its response already (FAM-8).
 func (r *Request) hasBegun() bool { return r.client != nil && r.client.Begun() }
 
-// maySend lets the client of a translated stream get its head in time, now that the request is sent to an upstream (FAM-8). In
-// the client's own dialect, it gets its head early only if that is at once.
-func (r *Request) maySend(translated bool) {
-	if r.client != nil && (translated || r.Times.CommitNative) {
+// mayBegin lets the client of a stream get its head in time, now that the request is sent to an upstream (FAM-8).
+func (r *Request) mayBegin() {
+	if r.client != nil {
 		r.client.BeginAfter(r.Times.CommitAfter)
 	}
 }
@@ -22,10 +21,13 @@ func (r *Request) maySend(translated bool) {
 // passes reports whether the client may get a response as the upstream sent it; t is the request's translation, or nil.
 func (r *Request) passes(t *translation) bool { return t == nil && !r.hasBegun() }
 
+// holds reports whether the client has the head of its response, at the end of the request: from now on it gets none by itself.
+func (r *Request) holds() bool { return r.client != nil && r.client.Hold() }
+
 // settle ends the response to a client that has its head, if the request failed.
 func (r *Request) settle(o Outcome) Outcome {
 	f := o.Failure
-	if f == nil || !r.hasBegun() {
+	if f == nil || !r.holds() {
 		return o
 	}
 	e := f.AsError()

@@ -68,7 +68,9 @@ func (s *Single) Serve(w http.ResponseWriter, r *Request) Outcome {
 		return Outcome{Failure: f}
 	}
 	c := s.call(r, t)
-	r.maySend(t != nil)
+	if t != nil {
+		r.mayBegin()
+	}
 	response, err := s.sendOnce(r, c)
 	if err != nil && mayResendAfter(err) && !r.gone() {
 		c.fresh = true
