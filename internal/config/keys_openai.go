@@ -2,8 +2,8 @@ package config
 
 import "shunt/internal/config/schema"
 
-const openAIDoc = "With this table, even if empty of routes, clients of OpenAI's protocols can use the gateway: `POST /v1/responses` (Codex) and " +
-	"`POST /v1/chat/completions`. Models, routes and prefixes apply to them as to all others."
+const openAIDoc = "Opens the gateway to clients of OpenAI's protocols: `POST /v1/responses`, which Codex uses, and `POST /v1/chat/completions`. " +
+	"Models, routes and prefixes apply to them as to all others."
 
 var openAIKeys = []schema.Key{{
 	Name:    "provider",
