@@ -22,6 +22,7 @@ import (
 	"shunt/internal/family/chatgpt"
 	"shunt/internal/family/kimi"
 	"shunt/internal/oauth"
+	"shunt/internal/observe/observetest"
 	"shunt/internal/sim"
 	simchatgpt "shunt/internal/sim/chatgpt"
 	simkimi "shunt/internal/sim/kimi"
@@ -39,7 +40,8 @@ func (h toHandler) RoundTrip(r *http.Request) (*http.Response, error) {
 // terminal is a login at a simulated provider, and what it prints.
 type terminal struct {
 	*login
-	out, said bytes.Buffer
+	out  bytes.Buffer
+	said observetest.Log // the countdown writes to it as well
 }
 
 func newTerminal(t *testing.T, f *family.Family, provider http.Handler) *terminal {
@@ -60,7 +62,7 @@ func (d *terminal) stored(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(d.store.Path("work"))
 	if err != nil {
-		t.Fatalf("%v\n%s", err, &d.said)
+		t.Fatalf("%v\n%s", err, d.said.String())
 	}
 	return string(text)
 }
@@ -97,7 +99,7 @@ func TestLoginByDevice(t *testing.T) {
 				t.Errorf("%s", said)
 			}
 			if err := <-done; err != nil || !strings.Contains(d.stored(t), v.token("a")) {
-				t.Errorf("%s: %v\n%s", v.family.Name, err, &d.said)
+				t.Errorf("%s: %v\n%s", v.family.Name, err, d.said.String())
 			}
 			if strings.Contains(d.said.String()+d.out.String(), v.token("a")) {
 				t.Error("LOG-6: the token is shown")
@@ -142,7 +144,7 @@ func TestLoginAtRegisteredPort(t *testing.T) {
 			return err
 		}
 		if err := d.run(t.Context(), &familyLoginCommand{Name: "work", Mode: modeOAuth}); err != nil || !strings.Contains(d.stored(t), c.Token("a")) {
-			t.Errorf("%v\n%s", err, &d.said)
+			t.Errorf("%v\n%s", err, d.said.String())
 		}
 	})
 }
@@ -167,6 +169,6 @@ func TestLoginImportsCodex(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := d.run(t.Context(), command); err != nil || !strings.Contains(d.stored(t), c.Token("a")) {
-		t.Errorf("%v\n%s", err, &d.said)
+		t.Errorf("%v\n%s", err, d.said.String())
 	}
 }
