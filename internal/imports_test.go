@@ -26,13 +26,14 @@ config/schema:
 demo: app config family/claude observe sim
 dialect/chat: dialect
 dialect/dialecttest: dialect wire/wiretest
+dialect/gemini: dialect
 dialect/messages: dialect
 dialect/responses: dialect
 dialect:
 family/chatgpt: dialect dialect/responses family oauth quota
 family/claude: dialect dialect/messages family oauth quota
 family/kimi: dialect/messages family oauth pool quota
-family/keyed: dialect/chat dialect/responses family
+family/keyed: dialect/chat dialect/gemini dialect/responses family
 family: dialect oauth pool quota
 gateway: config dialect observe tokens upstream
 http1:

@@ -26,7 +26,7 @@ func Registry() []*family.Family {
 }
 
 // withoutAccounts say what the responses of providers with a key mean, where no family of accounts does.
-var withoutAccounts = families{&keyed.Responses, &keyed.Chat}
+var withoutAccounts = families{&keyed.Responses, &keyed.Chat, &keyed.Gemini}
 
 // dialects are the dialects of clients.
 var dialects = []dialect.Inbound{messages.Dialect{}, responses.Dialect{}, chat.Dialect{}}

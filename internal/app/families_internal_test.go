@@ -20,7 +20,7 @@ func TestDefinedKind(t *testing.T) {
 
 // FAM-3: every kind of provider without accounts is served.
 func TestEveryKindIsDefined(t *testing.T) {
-	for _, kind := range []config.Kind{config.Anthropic, config.Responses, config.Chat} {
+	for _, kind := range []config.Kind{config.Anthropic, config.Responses, config.Chat, config.Gemini} {
 		if f := families(Registry()).responsesOf(&config.Provider{Kind: kind, Auth: config.APIKey}); f == nil || f.Kind != string(kind) {
 			t.Errorf("%s: %+v", kind, f)
 		}

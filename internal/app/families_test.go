@@ -86,7 +86,7 @@ func TestFamilies(t *testing.T) {
 			t.Errorf("%s: program %+v lacks a field", f.Name, p)
 		}
 	}
-	for _, f := range []*family.Family{&keyed.Responses, &keyed.Chat} {
+	for _, f := range []*family.Family{&keyed.Responses, &keyed.Chat, &keyed.Gemini} {
 		defined[f.Kind]++
 	}
 	for kind, n := range defined {

@@ -90,6 +90,9 @@ var upstreamKinds = []struct {
 	{"responses", `kind = "responses"` + "\n" + `auth = "api_key"` + "\n" + `api_key_env = "TEST_KEY"`, "/v1", func() (scripted, []string) {
 		return keyed.New(keyed.Config{Keys: map[string]string{"a": simtest.PaidKey}}), nil
 	}},
+	{"gemini", `kind = "gemini"` + "\n" + `auth = "api_key"` + "\n" + `api_key_env = "TEST_KEY"` + "\n" + `api_key_header = "x_goog_api_key"`, "", func() (scripted, []string) {
+		return keyed.New(keyed.Config{Keys: map[string]string{"a": simtest.PaidKey}}), nil
+	}},
 	{"chat", `kind = "chat"` + "\n" + `auth = "api_key"` + "\n" + `api_key_env = "TEST_KEY"`, "/v1", func() (scripted, []string) {
 		return keyed.New(keyed.Config{Keys: map[string]string{"a": simtest.PaidKey}}), nil
 	}},
@@ -159,7 +162,7 @@ func TestMatrix(t *testing.T) {
 // at returns the scenario at one kind of upstream, for one kind of client.
 func (c scenario) at(upstream, client string, stream bool) scenario {
 	native := upstream == client || upstream == "chatgpt" && client == "responses"
-	plain := !stream && (native && upstream != "chatgpt" || upstream == "messages" || upstream == "chat") // the upstream sends one document
+	plain := !stream && (native && upstream != "chatgpt" || upstream == "messages" || upstream == "chat" || upstream == "gemini") // the upstream sends one document
 	if c.step.Cut && plain {
 		c.fails = false // which is whole
 	}

@@ -210,6 +210,7 @@ const (
 	Anthropic Kind = "anthropic" // Messages
 	Responses Kind = "responses"
 	Chat      Kind = "chat" // Chat completions
+	Gemini    Kind = "gemini"
 )
 
 // Auth is how requests to a provider are authenticated.

@@ -56,7 +56,7 @@ func (fs families) auths() []Auth {
 
 // kinds returns all protocols.
 func (fs families) kinds() []Kind {
-	kinds := []Kind{Anthropic, Responses, Chat}
+	kinds := []Kind{Anthropic, Responses, Chat, Gemini}
 	for _, f := range fs {
 		if !slices.Contains(kinds, f.Kind) {
 			kinds = append(kinds, f.Kind)

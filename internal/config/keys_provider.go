@@ -46,7 +46,7 @@ func providerKeys(fs families) []schema.Key {
 			Name: "kind", Default: `"anthropic"`,
 			Binding: schema.Bind(schema.Choice(fs.kinds()...), func(p *Provider) *Kind { return &p.Kind }),
 			Doc: "The protocol that the provider speaks: `anthropic` is Messages, `responses` and `chat` are OpenAI's, whose base URLs end in their " +
-				"version (`/v1`). shunt translates the requests of clients that speak another.",
+				"version (`/v1`), and `gemini` is Google's. shunt translates the requests of clients that speak another.",
 		},
 		{
 			Name:    "base_url",

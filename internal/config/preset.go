@@ -45,6 +45,9 @@ var presets = []preset{
 	{name: "mistral", kind: Chat, baseURL: "https://api.mistral.ai/v1", auth: APIKey, keyEnv: "MISTRAL_API_KEY"},
 	{name: "together", kind: Chat, baseURL: "https://api.together.xyz/v1", auth: APIKey, keyEnv: "TOGETHER_API_KEY"},
 	{name: "ollama", kind: Chat, baseURL: "http://127.0.0.1:11434/v1", auth: None},
+	{name: "gemini", kind: Gemini, baseURL: "https://generativelanguage.googleapis.com", auth: APIKey, keyEnv: "GEMINI_API_KEY", keyHeader: XGoogAPIKey, accepts: Accepts{
+		MaxOutputTokens: 65_536,
+	}},
 }
 
 // ownHeaders are the providers that take API keys only in a header of their own.

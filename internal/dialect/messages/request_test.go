@@ -164,12 +164,16 @@ func TestScanDeep(t *testing.T) {
 // RTE-2: one small string is all that a scan allocates, whatever the size of the body.
 func TestScanAllocations(t *testing.T) {
 	body := codingTurn(115_000)
-	if got := testing.AllocsPerRun(20, func() {
-		if _, err := api.Scan(body); err != nil {
-			t.Fatal(err)
-		}
-	}); got > 1 {
-		t.Errorf("%v allocations", got)
+	least := 2.0
+	for range 5 { // what else runs in the process may allocate meanwhile
+		least = min(least, testing.AllocsPerRun(20, func() {
+			if _, err := api.Scan(body); err != nil {
+				t.Fatal(err)
+			}
+		}))
+	}
+	if least > 1 {
+		t.Errorf("%v allocations", least)
 	}
 }
 

@@ -4,6 +4,7 @@ package keyed
 
 import (
 	"shunt/internal/dialect/chat"
+	"shunt/internal/dialect/gemini"
 	"shunt/internal/dialect/responses"
 	"shunt/internal/family"
 )
@@ -12,6 +13,13 @@ import (
 var Responses = family.Family{
 	Name: "responses", Title: "Responses API", Kind: "responses", DefinesKind: true,
 	Dialect: responses.Dialect{}, Path: "/responses", ModelHeader: "Openai-Model",
+	Rules: family.Standard,
+}
+
+// Gemini are providers of the Gemini API.
+var Gemini = family.Family{
+	Name: "gemini", Title: "Gemini API", Kind: "gemini", DefinesKind: true,
+	Dialect: gemini.Dialect{}, DelaysInBody: true,
 	Rules: family.Standard,
 }
 

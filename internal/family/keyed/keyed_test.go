@@ -10,7 +10,7 @@ import (
 
 // FAM-3: a provider with a key has a dialect and the rules of every family, and no accounts.
 func TestFamilies(t *testing.T) {
-	for _, f := range []*family.Family{&Responses, &Chat} {
+	for _, f := range []*family.Family{&Responses, &Chat, &Gemini} {
 		if !f.DefinesKind || f.Auth != "" || f.Windows != nil || f.Dialect.Name() != f.Kind {
 			t.Errorf("%+v", f)
 		}
